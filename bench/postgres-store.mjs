@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { Pool } from 'pg';
-import { registerHost } from '../dist/store/postgres/host-lease.js';
-import { openPostgres } from '../dist/store/postgres/open-postgres.js';
+import { registerHost } from '../dist/store/postgres/hosts/host-lease.js';
+import { openPostgres } from '../dist/store/postgres/connection/open-postgres.js';
 
 const SECONDS = 3;
 const EVENT = `{"seq":1,"text":"${'x'.repeat(580)}"}\n`;

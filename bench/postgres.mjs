@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient } from '../dist/client/index.js';
-import { migratePostgres } from '../dist/store/postgres/open-postgres.js';
+import { migratePostgres } from '../dist/store/postgres/connection/open-postgres.js';
 import { startServer } from './postgres-store.mjs';
 
 const ROUNDS = 5;

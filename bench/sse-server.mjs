@@ -6,9 +6,9 @@ import { pino } from 'pino';
 import { systemClock } from '../dist/kernel/clock.js';
 import { systemTimers } from '../dist/process/timers.js';
 import { createService, DEFAULT_LIMITS } from '../dist/service/service.js';
-import { fixedOperator } from '../dist/service/operator-token.js';
-import { TokenBook } from '../dist/service/token-book.js';
-import { tokensIn } from '../dist/service/tokens.js';
+import { fixedOperator } from '../dist/service/access/operator-token.js';
+import { TokenBook } from '../dist/service/access/token-book.js';
+import { tokensIn } from '../dist/service/access/tokens.js';
 import { open } from './lib/open-runs.mjs';
 
 const [dir, events, token] = process.argv.slice(2);

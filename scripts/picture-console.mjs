@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import chromium from '@sparticuz/chromium';
 import { chromium as playwright } from 'playwright-core';
 import { createClient } from '../dist/client/index.js';
-import { addToken } from '../dist/service/tokens.js';
+import { addToken } from '../dist/service/access/tokens.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const site = mkdtempSync(join(tmpdir(), 'parley-picture-'));

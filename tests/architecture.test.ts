@@ -1,6 +1,6 @@
 // The layout as a test: who may import whom, who may touch the process, and that the map names what is there.
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ENGINES } from '../src/engines/registry.js';
 import { RULES } from '../src/run/judge-completion.js';
@@ -56,6 +56,12 @@ const importsOf = (file: string) =>
 
 test('every file under src belongs to a known room', () => {
   expect([...new Set(files.map(roomOf))].toSorted()).toEqual(ROOMS.toSorted());
+});
+
+test('no folder has more files than can be read at a glance', () => {
+  const counts = new Map<string, number>();
+  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  expect([...counts].filter(([, count]) => count > 25)).toEqual([]);
 });
 
 describe.each(files)('%s', (file) => {

@@ -7,8 +7,8 @@ import type { Clock } from '../kernel/clock.js';
 import { ENGINES } from '../engines/registry.js';
 import { findProgram } from '../host/machine.js';
 import type { Settings } from '../host/settings.js';
-import type { Database } from '../store/postgres/database.js';
-import { siteAt } from '../store/postgres/site.js';
+import type { Database } from '../store/postgres/connection/database.js';
+import { siteAt } from '../store/postgres/hosts/site.js';
 import {
   lockDataDir,
   openAccess,
@@ -52,9 +52,9 @@ export async function openToRead(path: string, io: Io): Promise<ReadData | null>
     const data = await openForReading(path);
     return data && { ...data, hasWriter: async () => hasWriter(data.path) };
   }
-  const { openPostgres } = await import('../store/postgres/open-postgres.js');
-  const { listLiveHosts } = await import('../store/postgres/host-lease.js');
-  const { PostgresAccess } = await import('../store/postgres/access.js');
+  const { openPostgres } = await import('../store/postgres/connection/open-postgres.js');
+  const { listLiveHosts } = await import('../store/postgres/hosts/host-lease.js');
+  const { PostgresAccess } = await import('../store/postgres/access/access.js');
   const store = await openPostgres(url, { host: null, connections: 2 });
   return {
     path: existsSync(path) ? realpathSync(path) : path,
@@ -75,8 +75,8 @@ export interface OpenAccess extends AccessDir {
 export async function openAccessTables(path: string, io: Io): Promise<OpenAccess> {
   const url = databaseUrl(io);
   if (url === null) return { ...(await openAccess(path, writerOf(io))), database: null };
-  const { openPostgres } = await import('../store/postgres/open-postgres.js');
-  const { PostgresAccess } = await import('../store/postgres/access.js');
+  const { openPostgres } = await import('../store/postgres/connection/open-postgres.js');
+  const { PostgresAccess } = await import('../store/postgres/access/access.js');
   const store = await openPostgres(url, { host: null, connections: 2 });
   return { access: new PostgresAccess(store), database: store.database, close: () => store.close() };
 }
@@ -92,9 +92,9 @@ export async function openToWrite(
   const url = databaseUrl(io);
   if (url === null) return { data: await openDataDir(path, writerOf(io)), cluster: null, clock: io.clock };
   // Loaded when they are needed: a command on a data directory alone begins without them.
-  const { openPostgres } = await import('../store/postgres/open-postgres.js');
+  const { openPostgres } = await import('../store/postgres/connection/open-postgres.js');
   const { joinCluster } = await import('../dispatch/postgres/join-cluster.js');
-  const { PostgresAccess } = await import('../store/postgres/access.js');
+  const { PostgresAccess } = await import('../store/postgres/access/access.js');
   const { SharedClock } = await import('../dispatch/postgres/shared-clock.js');
   const { timers } = io;
   const clock = new SharedClock(io.clock, () => performance.now());

@@ -1,7 +1,7 @@
 // The engines and their parsers in a real browser: what is there, what to do about the rest, and the figures as text
 // and as bars.
 import { expect, test } from 'vitest';
-import { addToken } from '../../src/service/tokens.js';
+import { addToken } from '../../src/service/access/tokens.js';
 import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
 
 const GONE = /Failed to load resource|ERR_|net::/;

@@ -1,7 +1,7 @@
 // The inbox in a real browser: what waits is there, is answered by a click or two keys, and says what became of the
 // answer.
 import { expect, test } from 'vitest';
-import { addToken } from '../../src/service/tokens.js';
+import { addToken } from '../../src/service/access/tokens.js';
 import { Gate } from '../support/gate.js';
 import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
 

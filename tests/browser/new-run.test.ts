@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { addToken } from '../../src/service/tokens.js';
+import { addToken } from '../../src/service/access/tokens.js';
 import type { Site } from '../support/command.js';
 import { expectAccessible, openDesk, takePicture, type Page } from './browser.js';
 

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { addToken } from '../../src/service/tokens.js';
+import { addToken } from '../../src/service/access/tokens.js';
 import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
 import { fillWith } from './fill.js';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { doctorCommand } from '../../src/cli/doctor.js';
+import { doctorCommand } from '../../src/cli/administration/doctor.js';
 import type { Io } from '../../src/cli/io.js';
 import { readRow } from '../../src/process/process-table.js';
 import { createIo } from '../support/io.js';

@@ -1,6 +1,6 @@
 // Which of the hosts a command goes to: the nearest one that answers as one of them.
 import { expect, test } from 'vitest';
-import { firstToAnswer, listCandidates, orderHosts } from '../../src/cli/find-cluster-server.js';
+import { firstToAnswer, listCandidates, orderHosts } from '../../src/cli/serving/find-cluster-server.js';
 import { systemTimers } from '../../src/process/timers.js';
 import { makeHostIdentity } from '../../src/dispatch/postgres/host-identity.js';
 import { challengeIn, listenAsStranger } from '../support/stranger.js';

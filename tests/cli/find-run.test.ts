@@ -1,7 +1,7 @@
 // Runs by the names that people give them: the whole id, its end, its beginning, "last".
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { findRunId, shortenIds } from '../../src/cli/find-run.js';
+import { findRunId, shortenIds } from '../../src/cli/reading/find-run.js';
 import type { RunFilter, Store } from '../../src/store/store.js';
 
 // As much of a store as finding needs; the real ones are checked by their conformance tests.

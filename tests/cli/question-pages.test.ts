@@ -1,7 +1,7 @@
 // An approval is shown page by page; after the window was resized it begins again, so that no line is skipped.
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { QuestionPages } from '../../src/cli/question-pages.js';
+import { QuestionPages } from '../../src/cli/conversation/question-pages.js';
 import { renderQuestion, type Question } from '../../src/terminal/question-text.js';
 import { createIo } from '../support/io.js';
 

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect } from 'vitest';
 import { hasWriter } from '../../src/cli/writer-alive.js';
-import type { Answer, Assignment, Job } from '../../src/cli/worker.js';
+import type { Answer, Assignment, Job } from '../../src/cli/conversation/worker.js';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import type { CreateRunRequest } from '../../src/commands/create-request.js';
 import { verifyRun } from '../../src/audit/verify-run.js';

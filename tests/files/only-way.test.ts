@@ -48,17 +48,17 @@ const ALLOWED: Readonly<Record<string, { readonly names: readonly string[]; read
   'app-server/file-lock.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses what is there' },
   'store/sqlite/data-dir.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses what is there' },
   'process/proc-rows.ts': { names: ['readFileSync', 'readdirSync'], reason: 'the process table of the kernel' },
-  'service/limit-connections.ts': { names: ['readFileSync'], reason: 'limits of this process, from the kernel' },
+  'service/limits/limit-connections.ts': { names: ['readFileSync'], reason: 'limits of this process, from the kernel' },
   'service/routes/console.ts': {
     names: ['readFileSync', 'readdirSync'],
     reason: 'the pages that are part of the program, read once at the start',
   },
   'cli/version.ts': { names: ['readFileSync'], reason: "the program's own package.json" },
-  'cli/run.ts': {
+  'cli/conversation/run.ts': {
     names: ['readFile'],
     reason: 'a file that the person names on the command line, which may be a pipe',
   },
-  'cli/parse.ts': {
+  'cli/reading/parse.ts': {
     names: ['createReadStream'],
     reason: 'a file that the person names on the command line, which may be a pipe',
   },

@@ -7,7 +7,7 @@ import rasp from '../../contract/rasp.schema.json' with { type: 'json' };
 import { SETTINGS_SCHEMA } from '../../src/host/settings.js';
 import { createCheck } from '../../src/kernel/validator.js';
 import { REQUEST_SCHEMA } from '../../src/commands/create-request.js';
-import { TOKENS_SCHEMA } from '../../src/service/tokens.js';
+import { TOKENS_SCHEMA } from '../../src/service/access/tokens.js';
 
 test.each(Object.entries({ cli, fcmp, rasp, SETTINGS_SCHEMA, REQUEST_SCHEMA, TOKENS_SCHEMA }))(
   '%s is a JSON Schema',

@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest';
 import { admitHost } from '../../src/dispatch/postgres/admit-host.js';
 import { systemTimers } from '../../src/process/timers.js';
-import { registerHost, type NewHost } from '../../src/store/postgres/host-lease.js';
-import type { Site } from '../../src/store/postgres/site.js';
+import { registerHost, type NewHost } from '../../src/store/postgres/hosts/host-lease.js';
+import type { Site } from '../../src/store/postgres/hosts/site.js';
 import { withStores } from '../support/postgres-stores.js';
 
 const LEASE_MS = 1500;

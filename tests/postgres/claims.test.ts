@@ -9,9 +9,9 @@ import {
   listOwned,
   listWished,
   takeOver,
-} from '../../src/store/postgres/claims.js';
-import { forgetLeftover, listLeftovers, listStranded } from '../../src/store/postgres/run-files.js';
-import { listDeadHosts, registerHost } from '../../src/store/postgres/host-lease.js';
+} from '../../src/store/postgres/hosts/claims.js';
+import { forgetLeftover, listLeftovers, listStranded } from '../../src/store/postgres/hosts/run-files.js';
+import { listDeadHosts, registerHost } from '../../src/store/postgres/hosts/host-lease.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { ask, newRun, T0 } from '../store/conformance.js';

@@ -1,6 +1,6 @@
 // The store in PostgreSQL does what every store must do, with and without a host.
-import { openPostgres } from '../../src/store/postgres/open-postgres.js';
-import { registerHost } from '../../src/store/postgres/host-lease.js';
+import { openPostgres } from '../../src/store/postgres/connection/open-postgres.js';
+import { registerHost } from '../../src/store/postgres/hosts/host-lease.js';
 import { describeStore } from '../store/conformance.js';
 import { withDatabase } from '../support/postgres.js';
 

@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { PostgresDispatch } from '../../src/dispatch/postgres/postgres-dispatch.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { systemTimers } from '../../src/process/timers.js';
-import { registerHost } from '../../src/store/postgres/host-lease.js';
-import { openPostgres } from '../../src/store/postgres/open-postgres.js';
+import { registerHost } from '../../src/store/postgres/hosts/host-lease.js';
+import { openPostgres } from '../../src/store/postgres/connection/open-postgres.js';
 import { describeDispatch, eventually, Stage } from '../dispatch/conformance.js';
 import { withDatabase, type TestDatabase } from '../support/postgres.js';
 

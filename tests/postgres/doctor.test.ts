@@ -1,7 +1,7 @@
 // parley doctor with PARLEY_DATABASE_URL: what it tells of the database, and what it never tells.
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/kernel/json.js';
-import { registerHost } from '../../src/store/postgres/host-lease.js';
+import { registerHost } from '../../src/store/postgres/hosts/host-lease.js';
 import { createSite, expectLines, parley, type Site } from '../support/command.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
 import { ask } from '../store/conformance.js';

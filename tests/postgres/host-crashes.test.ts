@@ -1,7 +1,7 @@
 // Crashes of hosts are counted by whoever takes their runs; a host that stops cleanly or only lost its lease has not
 // crashed.
 import { expect, test } from 'vitest';
-import { forgiveCrashes, takeOver } from '../../src/store/postgres/claims.js';
+import { forgiveCrashes, takeOver } from '../../src/store/postgres/hosts/claims.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { ask } from '../store/conformance.js';

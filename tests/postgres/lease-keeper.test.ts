@@ -3,8 +3,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { LeaseKeeper } from '../../src/dispatch/postgres/lease-keeper.js';
 import { systemTimers } from '../../src/process/timers.js';
-import { Database } from '../../src/store/postgres/database.js';
-import { listLiveHosts } from '../../src/store/postgres/host-lease.js';
+import { Database } from '../../src/store/postgres/connection/database.js';
+import { listLiveHosts } from '../../src/store/postgres/hosts/host-lease.js';
 import { Gate } from '../support/gate.js';
 import { until } from '../support/postgres.js';
 import { withStores, type Stores } from '../support/postgres-stores.js';

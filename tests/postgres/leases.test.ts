@@ -1,6 +1,11 @@
 // Who may write a running run: the rules of leases, take-overs and owners, by the clock of the database.
 import { describe, expect, test } from 'vitest';
-import { forgetDeadHost, listDeadHosts, listLiveHosts, registerHost } from '../../src/store/postgres/host-lease.js';
+import {
+  forgetDeadHost,
+  listDeadHosts,
+  listLiveHosts,
+  registerHost,
+} from '../../src/store/postgres/hosts/host-lease.js';
 import type { RunChange, RunRecord } from '../../src/store/store.js';
 import { T0, ask, change, flush, newRun } from '../store/conformance.js';
 import { commit, create, withStores, type Stores } from '../support/postgres-stores.js';

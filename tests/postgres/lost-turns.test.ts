@@ -2,7 +2,7 @@
 // was stored. Each is ended, nothing is played twice, and what its engine printed is in the journal. An outage that
 // passes ends no turn.
 import { expect, test } from 'vitest';
-import { LostConnectionError } from '../../src/store/postgres/lost-connection.js';
+import { LostConnectionError } from '../../src/store/postgres/connection/lost-connection.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { alterStore } from '../support/altered-store.js';
 import { openClusterBench, type ClusterBench } from '../support/cluster-bench.js';

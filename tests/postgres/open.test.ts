@@ -4,14 +4,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { Database } from '../../src/store/postgres/database.js';
-import { migrate } from '../../src/store/postgres/migrate.js';
-import { MIGRATIONS } from '../../src/store/postgres/migrations.js';
-import { migratePostgres, openPostgres } from '../../src/store/postgres/open-postgres.js';
-import { fromText, toText } from '../../src/store/postgres/text.js';
+import { Database } from '../../src/store/postgres/connection/database.js';
+import { migrate } from '../../src/store/postgres/connection/migrate.js';
+import { MIGRATIONS } from '../../src/store/postgres/connection/migrations.js';
+import { migratePostgres, openPostgres } from '../../src/store/postgres/connection/open-postgres.js';
+import { fromText, toText } from '../../src/store/postgres/connection/text.js';
 import { T0, ask, delivery, newRun } from '../store/conformance.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
-import { describeLoss } from '../../src/store/postgres/lost-connection.js';
+import { describeLoss } from '../../src/store/postgres/connection/lost-connection.js';
 
 test('a database that was never migrated is refused and not touched, and is usable afterwards', async () => {
   const stores = await withStores({ empty: true });
@@ -88,7 +88,7 @@ test('a host of the version before cannot join after the migration, even if it w
 test('four processes that migrate at once all succeed', async () => {
   const stores = await withStores({ empty: true });
   const script = `
-    import { migratePostgres } from ${JSON.stringify(new URL('../../dist/store/postgres/open-postgres.js', import.meta.url).href)};
+    import { migratePostgres } from ${JSON.stringify(new URL('../../dist/store/postgres/connection/open-postgres.js', import.meta.url).href)};
     process.stdout.write('ready ');
     await new Promise((resolve) => process.stdin.once('data', resolve));
     await migratePostgres(${JSON.stringify(stores.url)});

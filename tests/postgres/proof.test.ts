@@ -4,7 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createHmac, createPublicKey, verify } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { makeHostIdentity } from '../../src/dispatch/postgres/host-identity.js';
-import { hashToken } from '../../src/service/tokens.js';
+import { hashToken } from '../../src/service/access/tokens.js';
 import { parley } from '../support/command.js';
 import { becomes, withHosts, type Hosts } from '../support/hosts.js';
 import type { ServerProcess } from '../support/served-process.js';

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
-import { migratePostgres } from '../../src/store/postgres/open-postgres.js';
+import { migratePostgres } from '../../src/store/postgres/connection/open-postgres.js';
 import { onDatabase } from '../support/postgres.js';
 
 declare module 'vitest' {

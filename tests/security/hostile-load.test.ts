@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { addToken } from '../../src/service/tokens.js';
+import { addToken } from '../../src/service/access/tokens.js';
 import { createSite } from '../support/command.js';
 import { open } from '../support/raw-http.js';
 import { startServer, type ServerProcess } from '../support/served-process.js';

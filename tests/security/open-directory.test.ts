@@ -3,7 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { describeOpen } from '../../src/cli/open-to-others.js';
+import { describeOpen } from '../../src/cli/serving/open-to-others.js';
 import { createRoot } from '../support/orchestrated.js';
 import { createSite, parley } from '../support/command.js';
 import { startServer } from '../support/served-process.js';

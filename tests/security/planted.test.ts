@@ -18,7 +18,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { removeFolder } from '../../src/journal/remove-folder.js';
-import { openInPlace, walkFiles } from '../../src/service/files-of-run.js';
+import { openInPlace, walkFiles } from '../../src/service/evidence/files-of-run.js';
 import { serve, type Served } from '../support/served.js';
 
 const SECRET = 'nobody-else-may-read-this';

@@ -6,7 +6,7 @@ import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { DEFAULT_LIMITS } from '../../src/service/service.js';
-import { limitConnections, readOpenFiles } from '../../src/service/limit-connections.js';
+import { limitConnections, readOpenFiles } from '../../src/service/limits/limit-connections.js';
 import { createSite } from '../support/command.js';
 import { open } from '../support/raw-http.js';
 import { serve } from '../support/served.js';

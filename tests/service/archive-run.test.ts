@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { removeFolder } from '../../src/journal/remove-folder.js';
-import { listForArchive } from '../../src/service/archive-run.js';
+import { listForArchive } from '../../src/service/evidence/archive-run.js';
 
 // The longest path that the system opens, with its final NUL.
 const MAX_PATH = 4096;

@@ -1,6 +1,6 @@
 // Whose address a request comes from: a header is believed only where trusted proxies wrote it.
 import { expect, test } from 'vitest';
-import { clientAddress, networkOf, trustProxies } from '../../src/service/client-address.js';
+import { clientAddress, networkOf, trustProxies } from '../../src/service/access/client-address.js';
 
 const trusted = trustProxies(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '2001:db8::1']);
 

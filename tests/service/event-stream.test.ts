@@ -2,7 +2,7 @@
 // token that was taken away.
 import { once } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { EventStream } from '../../src/service/event-stream.js';
+import { EventStream } from '../../src/service/streams/event-stream.js';
 import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 import { Reader } from './reader.js';

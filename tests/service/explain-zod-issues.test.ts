@@ -3,7 +3,7 @@ import { validatorCompiler } from 'fastify-type-provider-zod';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
-import { explainZodIssues } from '../../src/service/explain-zod-issues.js';
+import { explainZodIssues } from '../../src/service/api/explain-zod-issues.js';
 import {
   createRunBody,
   historyQuery,

@@ -1,7 +1,7 @@
 // Wrong credentials are answered later and later, in bounded memory, and are counted per address and minute.
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/kernel/json.js';
-import { FailedAttempts } from '../../src/service/failed-attempts.js';
+import { FailedAttempts } from '../../src/service/access/failed-attempts.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
 const MINUTE = 60_000;

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { createHmac, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { makeHostIdentity } from '../../src/dispatch/postgres/host-identity.js';
-import { answersAs, CHALLENGE_FORM } from '../../src/service/host-proof.js';
-import { hashToken } from '../../src/service/tokens.js';
+import { answersAs, CHALLENGE_FORM } from '../../src/service/access/host-proof.js';
+import { hashToken } from '../../src/service/access/tokens.js';
 import { challengeIn, listenAsStranger } from '../support/stranger.js';
 
 const [host1, host2] = [makeHostIdentity(), makeHostIdentity()];

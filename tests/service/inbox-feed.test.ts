@@ -1,8 +1,8 @@
 // The feed of what waits for a person: who fell behind, what changes while everything is told, and readers that are
 // gone.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { EventStream } from '../../src/service/event-stream.js';
-import { InboxFeed } from '../../src/service/inbox-feed.js';
+import { EventStream } from '../../src/service/streams/event-stream.js';
+import { InboxFeed } from '../../src/service/streams/inbox-feed.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { CommitListener, RunRecord, Store } from '../../src/store/store.js';
 import { T0, ask, change, newRun } from '../store/conformance.js';

@@ -1,6 +1,6 @@
 // The pages of a journal: who shares a read and who must not, and which pages are kept in 16 MiB.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { JournalPages } from '../../src/service/journal-pages.js';
+import { JournalPages } from '../../src/service/streams/journal-pages.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
 import { T0, change, flush, newRun } from '../store/conformance.js';

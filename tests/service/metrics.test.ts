@@ -1,7 +1,7 @@
 // The metrics: their text format, and tokens counted from usage events.
 import { expect, test } from 'vitest';
-import { Counter, Gauge, Histogram } from '../../src/service/prometheus.js';
-import { UsageMetrics } from '../../src/service/usage-metrics.js';
+import { Counter, Gauge, Histogram } from '../../src/service/figures/prometheus.js';
+import { UsageMetrics } from '../../src/service/figures/usage-metrics.js';
 import type { JournalFlush } from '../../src/store/store.js';
 
 test('counters, gauges and histograms are written in the text format of Prometheus', () => {

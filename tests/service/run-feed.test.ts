@@ -1,7 +1,7 @@
 // The feed of runs as they change: their order, who fell behind, and that what changes no state is not told.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { EventStream } from '../../src/service/event-stream.js';
-import { RunFeed } from '../../src/service/run-feed.js';
+import { EventStream } from '../../src/service/streams/event-stream.js';
+import { RunFeed } from '../../src/service/streams/run-feed.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { CommitListener, RunRecord, Store } from '../../src/store/store.js';
 import { T0, ask, change, newRun } from '../store/conformance.js';

@@ -1,7 +1,7 @@
 // Tokens that hosts share, while they can be read and while they cannot.
 import { expect, onTestFinished, test } from 'vitest';
-import { SharedTokens, type SharedState } from '../../src/service/shared-tokens.js';
-import type { NamedToken } from '../../src/service/tokens.js';
+import { SharedTokens, type SharedState } from '../../src/service/access/shared-tokens.js';
+import type { NamedToken } from '../../src/service/access/tokens.js';
 import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 

@@ -2,9 +2,9 @@
 // is not waited for.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommitWakeups } from '../../src/journal/wakeups.js';
-import { EventStream } from '../../src/service/event-stream.js';
-import { JournalPages } from '../../src/service/journal-pages.js';
-import { streamJournal } from '../../src/service/stream-journal.js';
+import { EventStream } from '../../src/service/streams/event-stream.js';
+import { JournalPages } from '../../src/service/streams/journal-pages.js';
+import { streamJournal } from '../../src/service/streams/stream-journal.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
 import { T0, change, flush, newRun } from '../store/conformance.js';

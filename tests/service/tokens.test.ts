@@ -12,9 +12,9 @@ import {
   operatorToken,
   readOperatorToken,
   rotateOperatorToken,
-} from '../../src/service/operator-token.js';
-import { TokenBook } from '../../src/service/token-book.js';
-import { addToken, hashToken, newToken, tokensIn } from '../../src/service/tokens.js';
+} from '../../src/service/access/operator-token.js';
+import { TokenBook } from '../../src/service/access/token-book.js';
+import { addToken, hashToken, newToken, tokensIn } from '../../src/service/access/tokens.js';
 
 const OPERATOR = 'operator-token-0123';
 const MADE = '2026-01-01T00:00:00.000Z';

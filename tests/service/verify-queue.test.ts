@@ -1,6 +1,6 @@
 // Checks of runs wait in a bounded queue, in which one caller takes only a few places.
 import { expect, test } from 'vitest';
-import { VerifyQueue } from '../../src/service/verify-queue.js';
+import { VerifyQueue } from '../../src/service/evidence/verify-queue.js';
 
 const LIMITS = { total: 4, perCaller: 2 };
 const pending = () => new AbortController().signal;

@@ -2,8 +2,8 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { doctorCommand } from '../../src/cli/doctor.js';
-import { showCommand, watchCommand } from '../../src/cli/show.js';
+import { doctorCommand } from '../../src/cli/administration/doctor.js';
+import { showCommand, watchCommand } from '../../src/cli/reading/show.js';
 import { runFolder } from '../../src/journal/run-folder.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import { capture } from '../support/capture.js';

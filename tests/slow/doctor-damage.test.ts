@@ -3,10 +3,10 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { verifyCommand } from '../../src/cli/audit.js';
-import { createRunCheck } from '../../src/cli/check-run.js';
-import { doctorCommand, type Finding } from '../../src/cli/doctor.js';
-import { findDamage } from '../../src/cli/find-damage.js';
+import { verifyCommand } from '../../src/cli/reading/audit.js';
+import { createRunCheck } from '../../src/cli/reading/check-run.js';
+import { doctorCommand, type Finding } from '../../src/cli/administration/doctor.js';
+import { findDamage } from '../../src/cli/administration/find-damage.js';
 import type { Io } from '../../src/cli/io.js';
 import { runFolder } from '../../src/journal/run-folder.js';
 import { openForReading } from '../../src/store/sqlite/data-dir.js';

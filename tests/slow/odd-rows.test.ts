@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { replyCommand } from '../../src/cli/reply.js';
+import { replyCommand } from '../../src/cli/conversation/reply.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 import { createIo } from '../support/io.js';
 import { createRoot, openBench } from '../support/orchestrated.js';

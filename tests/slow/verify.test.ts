@@ -3,7 +3,7 @@ import { appendFileSync, cpSync, readFileSync, rmSync, truncateSync, writeFileSy
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { beforeAll, expect, test } from 'vitest';
-import { verifyCommand } from '../../src/cli/audit.js';
+import { verifyCommand } from '../../src/cli/reading/audit.js';
 import { runFolder } from '../../src/journal/run-folder.js';
 import { verifyRun } from '../../src/audit/verify-run.js';
 import { waitForFiles } from '../../src/journal/wait-for-files.js';

@@ -1,6 +1,6 @@
 // The address of a database: what may be shown of it, and what is refused.
 import { expect, test } from 'vitest';
-import { readPlace } from '../../src/store/postgres/lost-connection.js';
+import { readPlace } from '../../src/store/postgres/connection/lost-connection.js';
 
 test('the name tells where it is, the password is decoded so that it can be hidden', () => {
   expect(readPlace('postgresql://u:a%2Fb%25c@h:5433/my%20runs')).toEqual({

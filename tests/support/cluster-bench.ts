@@ -12,7 +12,7 @@ import type { OrchestratorDeps } from '../../src/journal/deps.js';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
 import { verifyRun } from '../../src/audit/verify-run.js';
 import { systemTimers } from '../../src/process/timers.js';
-import { siteAt } from '../../src/store/postgres/site.js';
+import { siteAt } from '../../src/store/postgres/hosts/site.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
 import { createRoot, standInHost } from './orchestrated.js';

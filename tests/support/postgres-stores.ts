@@ -1,7 +1,7 @@
 // A database with as many stores on it as a test wants, all closed at its end.
 import { onTestFinished } from 'vitest';
-import { registerHost, type HostLease } from '../../src/store/postgres/host-lease.js';
-import { openPostgres, type OpenOptions } from '../../src/store/postgres/open-postgres.js';
+import { registerHost, type HostLease } from '../../src/store/postgres/hosts/host-lease.js';
+import { openPostgres, type OpenOptions } from '../../src/store/postgres/connection/open-postgres.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
 import type { NewRun, RunChange, RunRecord, Store } from '../../src/store/store.js';
 import { change, newRun } from '../store/conformance.js';

@@ -1,6 +1,6 @@
 // The built server as a process of its own, as a person starts it: `parley serve` on a data directory.
 import { createClient, type ParleyClient } from '../../src/client/client.js';
-import { readOperatorToken } from '../../src/service/operator-token.js';
+import { readOperatorToken } from '../../src/service/access/operator-token.js';
 import { start, type CallOptions, type Running, type Site } from './command.js';
 
 export interface ServerProcess extends Running {

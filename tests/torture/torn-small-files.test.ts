@@ -9,7 +9,7 @@ import { CodexHome } from '../../src/app-server/codex-home.js';
 import { buildHandle, findEngine } from '../../src/engines/registry.js';
 import { copySession } from '../../src/host/copy-session.js';
 import { prepareHome } from '../../src/host/prepare-home.js';
-import { siteAt } from '../../src/store/postgres/site.js';
+import { siteAt } from '../../src/store/postgres/hosts/site.js';
 import { createRoot } from '../support/orchestrated.js';
 
 const TEARS: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [

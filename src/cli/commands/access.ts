@@ -28,10 +28,12 @@ export function addAccessCommands(program: Command, io: Io, act: Act): void {
       parseText,
     )
     .option('--expires <time>', 'how long it is valid, such as 90d or 12h (default: no limit)', parseDuration)
-    .action((name, options) => act(async () => (await import('../token.js')).addTokenCommand(name, options, io)));
+    .action((name, options) =>
+      act(async () => (await import('../administration/token.js')).addTokenCommand(name, options, io)),
+    );
   withJson(token.command('ls'))
     .description('List tokens with their expiry and last use, without their values.')
-    .action((options) => act(async () => (await import('../token.js')).listTokensCommand(options, io)));
+    .action((options) => act(async () => (await import('../administration/token.js')).listTokensCommand(options, io)));
   withData(token.command('rotate'))
     .description(
       'Replace the value of a token. The old value and its sessions end at once; a server need not be restarted.',
@@ -39,15 +41,21 @@ export function addAccessCommands(program: Command, io: Io, act: Act): void {
     .argument('[name]', 'its name')
     .option('--operator', 'the operator token')
     .option('--expires <time>', 'how long the new value is valid (default: as before)', parseDuration)
-    .action((name, options) => act(async () => (await import('../token.js')).rotateTokenCommand(name, options, io)));
+    .action((name, options) =>
+      act(async () => (await import('../administration/token.js')).rotateTokenCommand(name, options, io)),
+    );
   withData(token.command('rm'))
     .description('Revoke a token immediately. Its sessions end with it.')
     .argument('<name>', 'its name')
-    .action((name, options) => act(async () => (await import('../token.js')).removeTokenCommand(name, options, io)));
+    .action((name, options) =>
+      act(async () => (await import('../administration/token.js')).removeTokenCommand(name, options, io)),
+    );
   withJson(token.command('sessions'))
     .description('List the browsers that are signed in, or sign one out.')
     .option('--end <session>', 'end this session', parseText)
-    .action((options) => act(async () => (await import('../token-sessions.js')).sessionsCommand(options, io)));
+    .action((options) =>
+      act(async () => (await import('../administration/token-sessions.js')).sessionsCommand(options, io)),
+    );
 
   withJson(program.command('link'))
     .summary('sign a browser or phone in')
@@ -55,7 +63,7 @@ export function addAccessCommands(program: Command, io: Io, act: Act): void {
     .option('--as <token>', 'sign in with this named token (default: as the operator)', parseText)
     .option('--expires <time>', 'how long the link may be used, 10s to 24h (default: 10m)', parseCodeDuration)
     .addHelpText('after', examples('parley link', 'parley link --as anna --expires 1h'))
-    .action((options) => act(async () => (await import('../link.js')).linkCommand(options, io)));
+    .action((options) => act(async () => (await import('../serving/link.js')).linkCommand(options, io)));
 
   withJson(program.command('audit'))
     .summary('read the administrative journal')
@@ -66,13 +74,15 @@ export function addAccessCommands(program: Command, io: Io, act: Act): void {
     .option('--all', 'every row')
     .option('--after <seq>', 'rows after this one', parseCount)
     .option('--verify', 'check that no row was changed, removed or reordered')
-    .action((options) => act(async () => (await import('../admin-audit.js')).auditCommand(options, io)));
+    .action((options) => act(async () => (await import('../administration/admin-audit.js')).auditCommand(options, io)));
 
   const webhook = program.command('webhook').summary('test a webhook').description('Test the webhooks of config.json.');
   withJson(webhook.command('test'))
     .description('Send a signed test delivery to a webhook and report what came of it.')
     .argument('<name>', 'its name in config.json')
-    .action((name, options) => act(async () => (await import('../webhook.js')).testWebhookCommand(name, options, io)));
+    .action((name, options) =>
+      act(async () => (await import('../administration/webhook.js')).testWebhookCommand(name, options, io)),
+    );
 }
 
 function parseDuration(value: string): number {

@@ -24,12 +24,12 @@ export function addOtherCommands(program: Command, io: Io, act: Act): void {
       'after',
       '\nPARLEY_TOKEN sets the token of the operator; else one is made and kept in the data directory.',
     )
-    .action((options) => act(async () => (await import('../serve.js')).serveCommand(options, io)));
+    .action((options) => act(async () => (await import('../serving/serve.js')).serveCommand(options, io)));
 
   withData(program.command('open'))
     .summary('open the console in a browser')
     .description('Open the console of the running server in the browser. Prints its address where there is none.')
-    .action((options) => act(async () => (await import('../open.js')).openCommand(options, io)));
+    .action((options) => act(async () => (await import('../serving/open.js')).openCommand(options, io)));
 
   program
     .command('migrate')
@@ -38,7 +38,7 @@ export function addOtherCommands(program: Command, io: Io, act: Act): void {
       'Prepare the database that PARLEY_DATABASE_URL names for Parley, or bring it up to date. Several servers ' +
         'may then share it.',
     )
-    .action(() => act(async () => (await import('../migrate.js')).migrateCommand(io)));
+    .action(() => act(async () => (await import('../administration/migrate.js')).migrateCommand(io)));
 
   withJson(program.command('import'))
     .summary('copy a data directory into PostgreSQL')
@@ -46,7 +46,7 @@ export function addOtherCommands(program: Command, io: Io, act: Act): void {
       'Copy the runs of a data directory into the database of PARLEY_DATABASE_URL. Their files stay; done again, ' +
         'it goes on where it was cut off.',
     )
-    .action((options) => act(async () => (await import('../import.js')).importCommand(options, io)));
+    .action((options) => act(async () => (await import('../administration/import.js')).importCommand(options, io)));
 
   withJson(program.command('doctor'))
     .summary('what is there, what is missing')
@@ -58,7 +58,7 @@ export function addOtherCommands(program: Command, io: Io, act: Act): void {
       '--full',
       'check the whole database and every run with its files, as verify --all does; takes minutes if there is much',
     )
-    .action((options) => act(async () => (await import('../doctor.js')).doctorCommand(options, io)));
+    .action((options) => act(async () => (await import('../administration/doctor.js')).doctorCommand(options, io)));
 
   program
     .command('demo')
@@ -68,7 +68,7 @@ export function addOtherCommands(program: Command, io: Io, act: Act): void {
         'new process.',
     )
     .option('--keep', 'keep the folder, to look around')
-    .action((options) => act(async () => (await import('../demo.js')).demoCommand(options, io)));
+    .action((options) => act(async () => (await import('../administration/demo.js')).demoCommand(options, io)));
 
   program
     .command('contract')

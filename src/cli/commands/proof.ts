@@ -11,14 +11,14 @@ export function addProofCommands(program: Command, io: Io, act: Act): void {
     )
     .argument('[run]', 'its id, a part of it, or last')
     .option('--all', 'every run, with a summary at the end')
-    .action((run, options) => act(async () => (await import('../audit.js')).verifyCommand(run, options, io)));
+    .action((run, options) => act(async () => (await import('../reading/audit.js')).verifyCommand(run, options, io)));
 
   withJson(program.command('replay'))
     .summary('rebuild the conversation')
     .description('Rebuild the conversation from what was observed, and compare it with the stored one.')
     .argument('<run>', 'its id, a part of it, or last')
     .option('--print', 'print the rebuilt events')
-    .action((run, options) => act(async () => (await import('../audit.js')).replayCommand(run, options, io)));
+    .action((run, options) => act(async () => (await import('../reading/audit.js')).replayCommand(run, options, io)));
 
   program
     .command('parse')
@@ -53,5 +53,5 @@ export function addProofCommands(program: Command, io: Io, act: Act): void {
         'parley parse --engine codex --stats < out.log',
       ),
     )
-    .action((options) => act(async () => (await import('../parse.js')).parseRecording(options, io)));
+    .action((options) => act(async () => (await import('../reading/parse.js')).parseRecording(options, io)));
 }

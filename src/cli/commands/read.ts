@@ -12,21 +12,23 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
     .option('--label <name=value>', 'only those with a label')
     .addOption(new Option('-n, --limit <count>', 'how many').argParser(parsePositive).default(50))
     .option('-q, --quiet', 'only the ids')
-    .action((options) => act(async () => (await import('../list.js')).listCommand(options, io)));
+    .action((options) => act(async () => (await import('../reading/list.js')).listCommand(options, io)));
 
   withJson(program.command('inbox'))
     .summary('answer what waits for you')
     .description('List the questions that wait for you, oldest first. In a terminal, type a number to answer one.')
     .argument('[number]', 'answer this one at once', parseCount)
     .addOption(new Option('-n, --limit <count>', 'how many').argParser(parsePositive).default(50))
-    .action((place, options) => act(async () => (await import('../inbox.js')).inboxCommand(place, options, io)));
+    .action((place, options) =>
+      act(async () => (await import('../conversation/inbox.js')).inboxCommand(place, options, io)),
+    );
 
   withJson(program.command('show'))
     .summary('show a run')
     .description('Show a run: what it is, and its conversation so far.')
     .argument('<run>', 'its id, a part of it, or last')
     .option('--details', "with the engine's own output and warnings, line by line")
-    .action((run, options) => act(async () => (await import('../show.js')).showCommand(run, options, io)));
+    .action((run, options) => act(async () => (await import('../reading/show.js')).showCommand(run, options, io)));
 
   withJson(program.command('watch'))
     .summary('watch a run')
@@ -35,7 +37,7 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
     .addOption(new Option('--cursor <seq>', 'begin after this event').argParser(parseCount).default(0))
     .option('--rasp', 'what was observed (RASP) instead of the conversation, as JSON lines')
     .option('--no-follow', 'only what is stored now')
-    .action((run, options) => act(async () => (await import('../show.js')).watchCommand(run, options, io)));
+    .action((run, options) => act(async () => (await import('../reading/show.js')).watchCommand(run, options, io)));
 
   withData(program.command('logs'))
     .summary("the engine's own bytes")
@@ -52,5 +54,5 @@ export function addReadCommands(program: Command, io: Io, act: Act): void {
     .option('--from <byte>', 'from this byte on', parseCount)
     .option('--to <byte>', 'up to this byte, without it', parseCount)
     .option('--raw', 'write the bytes themselves, also to a terminal, which obeys them')
-    .action((run, options) => act(async () => (await import('../audit.js')).logsCommand(run, options, io)));
+    .action((run, options) => act(async () => (await import('../reading/audit.js')).logsCommand(run, options, io)));
 }

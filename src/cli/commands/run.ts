@@ -38,7 +38,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
       ),
     )
     .action((engine, prompt, options) =>
-      act(async () => (await import('../run.js')).runCommand(engine, prompt, options, io)),
+      act(async () => (await import('../conversation/run.js')).runCommand(engine, prompt, options, io)),
     );
 
   withJson(program.command('reply'))
@@ -64,7 +64,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
       ),
     )
     .action((run, text, options) =>
-      act(async () => (await import('../reply.js')).replyCommand(run, text, options, io)),
+      act(async () => (await import('../conversation/reply.js')).replyCommand(run, text, options, io)),
     );
 
   withJson(program.command('continue'))
@@ -75,7 +75,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .option('-d, --detach', 'do not watch; print the id of the run')
     .option('--force', 'also if the engine is missing or logged out')
     .action((run, prompt, options) =>
-      act(async () => (await import('../run.js')).continueCommand(run, prompt, options, io)),
+      act(async () => (await import('../conversation/run.js')).continueCommand(run, prompt, options, io)),
     );
 
   withJson(program.command('fork'))
@@ -89,7 +89,7 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .option('-d, --detach', 'do not watch; print the id of the run')
     .option('--force', 'also if the engine is missing or logged out')
     .action((run, prompt, options) =>
-      act(async () => (await import('../run.js')).forkCommand(run, prompt, options, io)),
+      act(async () => (await import('../conversation/run.js')).forkCommand(run, prompt, options, io)),
     );
 
   withJson(program.command('retry'))
@@ -98,19 +98,23 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
     .argument('<run>', 'the ended one')
     .option('-d, --detach', 'do not watch; print the id of the run')
     .option('--force', 'also if the engine is missing or logged out')
-    .action((run, options) => act(async () => (await import('../run.js')).retryCommand(run, options, io)));
+    .action((run, options) => act(async () => (await import('../conversation/run.js')).retryCommand(run, options, io)));
 
   withJson(program.command('cancel'))
     .summary('end a run')
     .description('Cancel a run wherever it is: queued, at work or waiting. Nothing of its agent is left.')
     .argument('<run>', 'its id, a part of it, or last')
-    .action((run, options) => act(async () => (await import('../manage.js')).cancelCommand(run, options, io)));
+    .action((run, options) =>
+      act(async () => (await import('../conversation/manage.js')).cancelCommand(run, options, io)),
+    );
 
   withJson(program.command('rm'))
     .summary('delete ended runs')
     .description('Delete ended runs with their events, logs, home, and the folder they had of their own.')
     .argument('<run...>', 'their ids')
-    .action((runs, options) => act(async () => (await import('../manage.js')).removeCommand(runs, options, io)));
+    .action((runs, options) =>
+      act(async () => (await import('../conversation/manage.js')).removeCommand(runs, options, io)),
+    );
 
   program
     .command('mcp-ask', { hidden: true })
@@ -125,6 +129,8 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
 
   program
     .command('verify-one', { hidden: true })
-    .action(() => act(async () => (await import('../verify-child.js')).verifyOneRun(io)));
-  program.command('work', { hidden: true }).action(() => act(async () => (await import('../worker.js')).work(io)));
+    .action(() => act(async () => (await import('../serving/verify-child.js')).verifyOneRun(io)));
+  program
+    .command('work', { hidden: true })
+    .action(() => act(async () => (await import('../conversation/worker.js')).work(io)));
 }

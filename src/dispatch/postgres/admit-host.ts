@@ -3,9 +3,9 @@
 // for.
 import type { Timers } from '../../process/timers.js';
 import { RequestError } from '../../run/request-error.js';
-import type { Database } from '../../store/postgres/database.js';
-import { listLiveHosts, type HostRecord } from '../../store/postgres/host-lease.js';
-import type { Site } from '../../store/postgres/site.js';
+import type { Database } from '../../store/postgres/connection/database.js';
+import { listLiveHosts, type HostRecord } from '../../store/postgres/hosts/host-lease.js';
+import type { Site } from '../../store/postgres/hosts/site.js';
 
 const LOOK_MS = 500;
 

@@ -9,17 +9,17 @@ import {
   listOwned,
   listWished,
   takeOver,
-} from '../../store/postgres/claims.js';
-import { Database } from '../../store/postgres/database.js';
-import { loadDatabaseId } from '../../store/postgres/database-id.js';
-import { forgetDeadHost, listDeadHosts, listLiveHosts, readClock } from '../../store/postgres/host-lease.js';
+} from '../../store/postgres/hosts/claims.js';
+import { Database } from '../../store/postgres/connection/database.js';
+import { loadDatabaseId } from '../../store/postgres/connection/database-id.js';
+import { forgetDeadHost, listDeadHosts, listLiveHosts, readClock } from '../../store/postgres/hosts/host-lease.js';
 import type { AuditTrace } from '../../store/audit.js';
 import {
   listKnownHashes,
   registerOperator,
   type KnownHashes,
   type Registration,
-} from '../../store/postgres/operator-tokens.js';
+} from '../../store/postgres/access/operator-tokens.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 import {
   forgetLeftover,
@@ -28,9 +28,9 @@ import {
   listUnexported,
   markExported,
   siteOf,
-} from '../../store/postgres/run-files.js';
-import type { Site } from '../../store/postgres/site.js';
-import { listTokenRows, type TokenRow } from '../../store/postgres/token-rows.js';
+} from '../../store/postgres/hosts/run-files.js';
+import type { Site } from '../../store/postgres/hosts/site.js';
+import { listTokenRows, type TokenRow } from '../../store/postgres/access/token-rows.js';
 import type { Cluster } from '../cluster.js';
 import { admitHost } from './admit-host.js';
 import { makeHostIdentity } from './host-identity.js';

@@ -3,10 +3,10 @@
 // last renewed.
 import { randomUUID } from 'node:crypto';
 import { pause, type Timers } from '../../process/timers.js';
-import { forgiveCrashes } from '../../store/postgres/claims.js';
-import type { NewHost } from '../../store/postgres/host-lease.js';
-import { registerHost, type HostLease } from '../../store/postgres/host-lease.js';
-import type { Database } from '../../store/postgres/database.js';
+import { forgiveCrashes } from '../../store/postgres/hosts/claims.js';
+import type { NewHost } from '../../store/postgres/hosts/host-lease.js';
+import { registerHost, type HostLease } from '../../store/postgres/hosts/host-lease.js';
+import type { Database } from '../../store/postgres/connection/database.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
 
 export interface KeeperDeps {

@@ -1,8 +1,8 @@
 // The administrative journal, for operators.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
-import { auditPage, auditQuery, type auditEntry } from '../access-schemas.js';
-import { safeSeq, viewAudit } from '../audit-view.js';
+import { auditPage, auditQuery, type auditEntry } from '../access/access-schemas.js';
+import { safeSeq, viewAudit } from '../access/audit-view.js';
 import { REFUSALS } from '../requests.js';
 import type { Room } from '../service.js';
 

@@ -13,12 +13,12 @@ import { runFolder } from '../../journal/run-folder.js';
 import { openLog } from '../../journal/open-log.js';
 import { RequestError } from '../../run/request-error.js';
 import type { ReadRange, RunRecord } from '../../store/store.js';
-import { callerOf, traceOf } from '../access.js';
-import { resolveWithin } from '../allowed-paths.js';
-import { listForArchive } from '../archive-run.js';
-import { callerKey } from '../caller-limits.js';
-import { openInPlace, walkFiles } from '../files-of-run.js';
-import { forwardFiles } from '../forward-files.js';
+import { callerOf, traceOf } from '../access/access.js';
+import { resolveWithin } from '../access/allowed-paths.js';
+import { listForArchive } from '../evidence/archive-run.js';
+import { callerKey } from '../access/caller-limits.js';
+import { openInPlace, walkFiles } from '../evidence/files-of-run.js';
+import { forwardFiles } from '../evidence/forward-files.js';
 import { readHistory } from '../history-page.js';
 import { REFUSALS } from '../requests.js';
 import {
@@ -32,7 +32,7 @@ import {
   verification,
 } from '../schemas.js';
 import type { Room } from '../service.js';
-import { writeTar } from '../tar.js';
+import { writeTar } from '../evidence/tar.js';
 
 const params = z.strictObject({ id: runId });
 const bytes = {

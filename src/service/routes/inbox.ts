@@ -6,11 +6,11 @@ import type { Reply } from '../../commands/reply.js';
 import { viewInteraction } from '../../journal/run-view.js';
 import { RequestError } from '../../run/request-error.js';
 import type { PendingFilter } from '../../store/store.js';
-import { callerOf } from '../access.js';
-import { toInboxItem, type InboxItem } from '../inbox-feed.js';
+import { callerOf } from '../access/access.js';
+import { toInboxItem, type InboxItem } from '../streams/inbox-feed.js';
 import { countFitting } from '../list-page.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
-import { toRunView } from '../run-feed.js';
+import { toRunView } from '../streams/run-feed.js';
 import { inboxPage, inboxQuery, interactionView, replyBody, runId, runViewFor } from '../schemas.js';
 import type { Room } from '../service.js';
 

@@ -10,14 +10,14 @@ import { loadReadableSummary, salvageRun } from '../../journal/load-run.js';
 import { runFolder } from '../../journal/run-folder.js';
 import type { RunSummaryView, RunView } from '../../journal/run-view.js';
 import type { RunRecord } from '../../store/store.js';
-import { callerOf } from '../access.js';
-import { checkWorkspace } from '../allowed-paths.js';
+import { callerOf } from '../access/access.js';
+import { checkWorkspace } from '../access/allowed-paths.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { countFitting } from '../list-page.js';
-import { toRunSummary, toRunView, toSalvagedView } from '../run-feed.js';
+import { toRunSummary, toRunView, toSalvagedView } from '../streams/run-feed.js';
 import { continueBody, createRunBody, listQuery, retryBody, runId, runListFor, runViewFor } from '../schemas.js';
 import type { Room } from '../service.js';
-import type { Caller } from '../token-book.js';
+import type { Caller } from '../access/token-book.js';
 
 const params = z.strictObject({ id: runId });
 type RunWire = z.input<ReturnType<typeof runViewFor>>;

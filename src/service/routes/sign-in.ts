@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
 import { RequestError } from '../../run/request-error.js';
 import type { SessionRecord } from '../../store/access-store.js';
-import { callerOf, checkOwnPage, refuseAttempt, signInCookie, signOutCookie, traceOf } from '../access.js';
+import { callerOf, checkOwnPage, refuseAttempt, signInCookie, signOutCookie, traceOf } from '../access/access.js';
 import {
   codeBody,
   codeView,
@@ -15,11 +15,11 @@ import {
   signedIn,
   signInBody,
   type sessionView,
-} from '../access-schemas.js';
-import { RateLimit } from '../caller-limits.js';
+} from '../access/access-schemas.js';
+import { RateLimit } from '../access/caller-limits.js';
 import { REFUSALS } from '../requests.js';
 import type { Room } from '../service.js';
-import { CODE_MS } from '../sessions.js';
+import { CODE_MS } from '../access/sessions.js';
 
 // Each sign-in is a row of the administrative journal, which is never shortened. Codes are made by operators and work
 // once.

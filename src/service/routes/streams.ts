@@ -5,11 +5,11 @@ import { loadReadableSummary } from '../../journal/load-run.js';
 import { RequestError } from '../../run/request-error.js';
 import { isTerminal } from '../../run/statechart.js';
 import type { Protocol } from '../../store/store.js';
-import { callerOf } from '../access.js';
+import { callerOf } from '../access/access.js';
 import { cursorOf, REFUSALS } from '../requests.js';
 import { runId, streamQuery } from '../schemas.js';
 import type { Room } from '../service.js';
-import { streamJournal } from '../stream-journal.js';
+import { streamJournal } from '../streams/stream-journal.js';
 
 const SAYS: Readonly<Record<Protocol, string>> = { fcmp: 'The conversation (FCMP)', rasp: 'What was observed (RASP)' };
 const PATHS: Readonly<Record<Protocol, string>> = { fcmp: 'events', rasp: 'rasp' };

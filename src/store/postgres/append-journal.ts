@@ -1,8 +1,8 @@
 // Adds a flush to a run's journal: one row per protocol, holding the lines exactly as they are sent.
 // A change that is nothing but a flush is one statement, which compares, adds, moves the heads and tells the others.
 import type { JournalFlush, RunChange } from '../store.js';
-import { CHANNEL, type Composition } from './compose.js';
-import type { Statement } from './database.js';
+import { CHANNEL, type Composition } from './connection/compose.js';
+import type { Statement } from './connection/database.js';
 
 const COLUMNS = '(run_id, protocol, epoch, seq_from, seq_to, ts_from, ts_to, body)';
 

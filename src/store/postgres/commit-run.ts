@@ -8,15 +8,15 @@ import { FIRST_DIGEST, nextDigest } from '../digest.js';
 import { checkFlush, extendHeads } from '../extend-heads.js';
 import type { CommitOutcome, JournalFlush, JournalHeads, RunChange } from '../store.js';
 import { addSegments, flushStatement, isFlushOnly } from './append-journal.js';
-import { Composition } from './compose.js';
+import { Composition } from './connection/compose.js';
 import { insertStatement, known, LOCK_RUNS } from './create-run.js';
-import type { Database, Decision, Reader, Statement } from './database.js';
+import type { Database, Decision, Reader, Statement } from './connection/database.js';
 import { addDeliveries } from './deliveries.js';
-import { isOnlyWish, leasesStatement, mayWrite, needsLeases, ownerAfter, readLeases } from './fence.js';
-import { ifUncertain } from './if-uncertain.js';
+import { isOnlyWish, leasesStatement, mayWrite, needsLeases, ownerAfter, readLeases } from './hosts/fence.js';
+import { ifUncertain } from './connection/if-uncertain.js';
 import { addAsk, resolveStatement } from './interactions.js';
 import { readSegments } from './read-journal.js';
-import type { Site } from './site.js';
+import type { Site } from './hosts/site.js';
 import { addTurn } from './turn-counts.js';
 
 interface LockedRow extends JournalHeads {

@@ -8,16 +8,16 @@ import type { RunRow } from '../rows.js';
 import { EMPTY_JOURNAL, type CreateOutcome, type DeleteOutcome, type NewRun, type RunRecord } from '../store.js';
 import { tombstoneOf, type AuditTrace } from '../audit.js';
 import { addSegments } from './append-journal.js';
-import { auditStatements, LAST_AUDIT, LOCK_AUDIT } from './audit.js';
-import { Composition, type Param } from './compose.js';
-import type { Database, Statement } from './database.js';
-import { isAlive } from './host-lease.js';
-import { ifUncertain } from './if-uncertain.js';
-import { LOCK_SPACE } from './migrate.js';
-import type { Site } from './site.js';
+import { auditStatements, LAST_AUDIT, LOCK_AUDIT } from './access/audit.js';
+import { Composition, type Param } from './connection/compose.js';
+import type { Database, Statement } from './connection/database.js';
+import { isAlive } from './hosts/host-lease.js';
+import { ifUncertain } from './connection/if-uncertain.js';
+import { LOCK_SPACE } from './connection/migrate.js';
+import type { Site } from './hosts/site.js';
 import { keepTurns } from './turn-counts.js';
 import { SELECT_RUNS, toRunRecord } from './run-rows.js';
-import { pairKey, toText } from './text.js';
+import { pairKey, toText } from './connection/text.js';
 
 const COMING_AND_GOING = 2;
 export const LOCK_RUNS: Statement = {

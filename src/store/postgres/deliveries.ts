@@ -10,10 +10,10 @@ import {
   type JournalHeads,
   type NewDelivery,
 } from '../store.js';
-import type { Composition } from './compose.js';
-import type { Database, Statement } from './database.js';
-import { ifUncertain } from './if-uncertain.js';
-import { fromText, toText } from './text.js';
+import type { Composition } from './connection/compose.js';
+import type { Database, Statement } from './connection/database.js';
+import { ifUncertain } from './connection/if-uncertain.js';
+import { fromText, toText } from './connection/text.js';
 
 interface DeliveryRow extends Omit<Delivery, 'payload'> {
   readonly payload_json: string;

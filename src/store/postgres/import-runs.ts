@@ -8,18 +8,18 @@ import type { InteractionRow } from '../rows.js';
 import type { Resolution, RunSpec } from '../store.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
 import { digestUpTo } from './commit-run.js';
-import { CHANNEL } from './compose.js';
+import { CHANNEL } from './connection/compose.js';
 import { LOCK_RUNS } from './create-run.js';
-import { Database, type Reader } from './database.js';
-import { writeHint } from './hints.js';
+import { Database, type Reader } from './connection/database.js';
+import { writeHint } from './hosts/hints.js';
 import { insertStatements, type Columns } from './insert-rows.js';
-import { describeLoss, isLost, isRefusedNow } from './lost-connection.js';
-import { checkMigrated } from './migrate.js';
-import type { Site } from './site.js';
-import { pairKey, toText } from './text.js';
+import { describeLoss, isLost, isRefusedNow } from './connection/lost-connection.js';
+import { checkMigrated } from './connection/migrate.js';
+import type { Site } from './hosts/site.js';
+import { pairKey, toText } from './connection/text.js';
 import { ADD_DELETED } from './turn-counts.js';
 import type { AuditTrace } from '../audit.js';
-import { addTokenRow, type TokenRow } from './token-rows.js';
+import { addTokenRow, type TokenRow } from './access/token-rows.js';
 
 // conflict: the id or the request id is that of a run with another content. broken: its journal does not fit its
 // digest.

@@ -1,10 +1,10 @@
 // Questions: asked and resolved within a change, and found again.
 import { readableInteractions, toInteraction, type InteractionRow } from '../rows.js';
 import type { InteractionRecord, PendingFilter, RunChange } from '../store.js';
-import type { Composition } from './compose.js';
-import { buildSelect } from './build-select.js';
-import type { Database, Statement } from './database.js';
-import { pairKey, toText } from './text.js';
+import type { Composition } from './connection/compose.js';
+import { buildSelect } from './connection/build-select.js';
+import type { Database, Statement } from './connection/database.js';
+import { pairKey, toText } from './connection/text.js';
 
 export function addAsk(to: Composition, runId: string, ask: NonNullable<RunChange['ask']>): void {
   to.add(

@@ -11,10 +11,10 @@ import {
   type InteractionSummaryRow,
   type RunSummaryRow,
 } from '../summaries.js';
-import type { Database } from './database.js';
+import type { Database } from './connection/database.js';
 import { selectPending } from './interactions.js';
 import { selectRuns } from './run-rows.js';
-import { fromText } from './text.js';
+import { fromText } from './connection/text.js';
 
 const SELECT_RUNS = `SELECT run_id, request_id, request_digest, ${RUN_COLUMNS.map(smallColumn).join(', ')}, status,
   attempt_number, epoch,

@@ -31,10 +31,16 @@ import type {
 import { UNTRACED } from '../audit.js';
 import { commitRun, digestUpTo } from './commit-run.js';
 import { createRun, deleteRun } from './create-run.js';
-import type { Database } from './database.js';
-import { claimDecisions, findNextDecision, nextDecision, postponeDecision, type NextDecision } from './decisions.js';
+import type { Database } from './connection/database.js';
+import {
+  claimDecisions,
+  findNextDecision,
+  nextDecision,
+  postponeDecision,
+  type NextDecision,
+} from './hosts/decisions.js';
 import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
-import { CHECK_MS, HintListener, writeHint } from './hints.js';
+import { CHECK_MS, HintListener, writeHint } from './hosts/hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
 import { PostgresSummaries } from './list-summaries.js';
 import { listSegments, readLines, readTexts } from './read-journal.js';
@@ -52,9 +58,9 @@ import {
   loadRequest,
   loadRun,
 } from './run-rows.js';
-import { claimQueued, releaseClaims } from './claims.js';
-import { NOWHERE, type Site } from './site.js';
-import { toText } from './text.js';
+import { claimQueued, releaseClaims } from './hosts/claims.js';
+import { NOWHERE, type Site } from './hosts/site.js';
+import { toText } from './connection/text.js';
 import { sumTurns } from './turn-counts.js';
 
 export interface PostgresStoreOptions {

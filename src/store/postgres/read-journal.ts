@@ -1,7 +1,7 @@
 // Reads a run's event texts by seq and by time. Segments are read whole, some at a time, and cut at their lines.
 import { LineGatherer, TextPicker, type Segment } from '../cut-segments.js';
 import type { Lines, Protocol, ReadRange, SegmentRange } from '../store.js';
-import type { Reader } from './database.js';
+import type { Reader } from './connection/database.js';
 
 // At most so many segments and about so many bytes in one answer.
 const PAGE_ROWS = 64;

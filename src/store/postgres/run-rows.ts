@@ -3,9 +3,9 @@ import { STATES, type RunState } from '../../run/statechart.js';
 import { toRun, type RunRow } from '../rows.js';
 import { QUESTIONS, type RunSource } from '../salvage.js';
 import type { RunFilter, RunRecord } from '../store.js';
-import { buildSelect } from './build-select.js';
-import type { Database } from './database.js';
-import { fromText, pairKey, toText } from './text.js';
+import { buildSelect } from './connection/build-select.js';
+import type { Database } from './connection/database.js';
+import { fromText, pairKey, toText } from './connection/text.js';
 
 // Named one by one: a later version may add columns while this one is at work, and its prepared statements must stay as
 // they are.

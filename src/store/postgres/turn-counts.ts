@@ -12,8 +12,8 @@ import {
 } from '../add-up-turns.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
 import type { ProfileTotals, TurnCounts } from '../store.js';
-import type { Composition } from './compose.js';
-import type { Database } from './database.js';
+import type { Composition } from './connection/compose.js';
+import type { Database } from './connection/database.js';
 
 export function addTurn(
   to: Composition,

@@ -3,9 +3,9 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/kernel/clock.js';
-import { fixedOperator } from '../../../src/service/operator-token.js';
-import { TokenBook } from '../../../src/service/token-book.js';
-import { tokensIn } from '../../../src/service/tokens.js';
+import { fixedOperator } from '../../../src/service/access/operator-token.js';
+import { TokenBook } from '../../../src/service/access/token-book.js';
+import { tokensIn } from '../../../src/service/access/tokens.js';
 import { openDatabase } from '../../../src/store/sqlite/open-database.js';
 import { createSite, parley } from '../../support/command.js';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { CommitWakeups } from '../../../src/journal/wakeups.js';
 import { DEFAULT_LIMITS } from '../../../src/service/service.js';
-import { addToken, removeToken } from '../../../src/service/tokens.js';
+import { addToken, removeToken } from '../../../src/service/access/tokens.js';
 import { answersIn, ask, exchange, expectRefused, open } from '../../support/raw-http.js';
 import { serve, type Served } from '../../support/served.js';
 

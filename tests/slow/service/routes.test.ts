@@ -10,7 +10,7 @@ import { ParleyError } from '../../../src/client/parley-error.js';
 import { runFolder } from '../../../src/journal/run-folder.js';
 import type { RaspEvent } from '../../../src/rasp/event.js';
 import { createRunBody, interactionView, runView } from '../../../src/service/schemas.js';
-import { addToken, removeToken } from '../../../src/service/tokens.js';
+import { addToken, removeToken } from '../../../src/service/access/tokens.js';
 import { Gate } from '../../support/gate.js';
 import { serve, type Served } from '../../support/served.js';
 

@@ -2,7 +2,7 @@
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { verifyInChild } from '../../../src/cli/verify-child.js';
+import { verifyInChild } from '../../../src/cli/serving/verify-child.js';
 import { runFolder } from '../../../src/journal/run-folder.js';
 import { systemTimers } from '../../../src/process/timers.js';
 import { createSite, parley, type Site } from '../../support/command.js';

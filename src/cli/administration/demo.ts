@@ -1,0 +1,124 @@
+// parley demo: the whole promise, for real and in a few seconds, with the rehearsal engine and a folder of its own: a
+// run asks, everything is killed, a new start finds the question, the answer is given, a new process goes on, all is
+// verified.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { invariant } from '../../kernel/invariant.js';
+import { readStoredJson } from '../../kernel/stored-json.js';
+import { verifyRun } from '../../audit/verify-run.js';
+import { listMarked } from '../../process/process-table.js';
+import type { RaspData, RaspEvent } from '../../rasp/event.js';
+import { openForReading, type DataDir } from '../../store/sqlite/data-dir.js';
+import type { RunRecord } from '../../store/store.js';
+import { paint } from '../../terminal/style.js';
+import { createScreenViewer, Follower } from '../conversation/follow.js';
+import { EXIT, type Io } from '../io.js';
+import { startWorker } from '../conversation/start-work.js';
+import { styleOf } from '../style.js';
+import { checkLine } from '../conversation/tell.js';
+import type { Job } from '../conversation/worker.js';
+
+const PROMPT = 'Set up the storage of this project.';
+
+export async function demoCommand(options: { readonly keep?: boolean }, io: Io): Promise<number> {
+  const path = mkdtempSync(join(tmpdir(), 'parley-demo-'));
+  try {
+    // Its folder is all it uses, whatever other hosts share.
+    const ok = await tell(path, { ...io, env: { ...io.env, PARLEY_DATABASE_URL: undefined } });
+    if (options.keep) io.stdout.write(`\nEverything is kept in ${path}: parley show last --data ${path}\n`);
+    return ok ? EXIT.ok : EXIT.failed;
+  } finally {
+    if (!options.keep) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+async function tell(path: string, io: Io): Promise<boolean> {
+  const style = styleOf(io);
+  let step = 0;
+  const say = (text: string): void => void io.stdout.write(`\n${paint(style, 'bold', `${(step += 1)}. ${text}`)}\n`);
+  const note = (text: string): void => void io.stdout.write(`${paint(style, 'dim', `   ${text}`)}\n`);
+  const start = (job: Job, stay = false) => startWorker({ data: path, job, stay }, io);
+
+  say('An agent is started, and after some work it asks.');
+  const first = await start(
+    { type: 'create', request: { engine: 'rehearsal', prompt: PROMPT, execution_mode: 'interactive' } },
+    true,
+  );
+  const { runId } = first;
+  const data = await openForReading(path);
+  invariant(data, 'the worker made a database');
+  try {
+    note(`${runId}, orchestrated by process ${first.pid}`);
+    const follower = new Follower({ store: data.store, runId, viewer: createScreenViewer(io, style) }, 0, io);
+    await follower.follow({ isAlive: first.alive });
+    if ((await load(data, runId)).status !== 'waiting_user') return false;
+    note(`waiting: ${processesOf(runId)} processes of the agent`);
+
+    say(`The orchestrator is killed: kill -9 ${first.pid}`);
+    process.kill(first.pid, 'SIGKILL');
+    await first.untilEnded();
+    note('gone; nothing was asked to shut down');
+
+    say('A new one starts. The question is still there.');
+    const second = await start({ type: 'settle', run_id: runId }, false);
+    await second.untilEnded();
+    const pending = await data.store.loadPending(runId);
+    invariant(pending, 'the question is there');
+    note(`process ${second.pid} found it: ${String(pending.question['prompt'])}`);
+
+    const [option] = pending.question['options'] as { label: string; value: string }[];
+    say(`The answer, perhaps a week later: ${option?.label ?? 'yes'}. A new process continues the same conversation.`);
+    const third = await start({
+      type: 'reply',
+      run_id: runId,
+      reply: { interaction_id: pending.interaction_id, response: option?.value ?? 'yes' },
+    });
+    await follower.follow({ isAlive: third.alive });
+    await third.untilEnded();
+    for (const line of await tellTurns(data, runId)) note(line);
+
+    say('What happened can be proved.');
+    const run = await load(data, runId);
+    const checks = await verifyRun(data.store, path, run);
+    for (const check of checks) io.stdout.write(`   ${checkLine(check, style)}\n`);
+    io.stdout.write(`\nTry it yourself: ${callName(io)} run rehearsal "Set up the storage"\n`);
+    return run.status === 'succeeded' && checks.every((check) => check.ok);
+  } finally {
+    await data.close();
+  }
+}
+
+// How the person called this program, so that the next command works as it is printed.
+function callName({ env, machine: { entry } }: Io): string {
+  if (env['npm_command'] === 'exec') return 'npx parley';
+  return entry.endsWith('.js') && !entry.includes('node_modules') ? `node ${entry}` : 'parley';
+}
+
+async function load(data: DataDir, runId: string): Promise<RunRecord> {
+  const run = await data.store.loadRun(runId);
+  invariant(run, 'the run is stored');
+  return run;
+}
+
+function processesOf(runId: string): number {
+  return listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`)).length;
+}
+
+// Which process played which turn, and in which session.
+async function tellTurns(data: DataDir, runId: string): Promise<string[]> {
+  const events = (await data.store.readJournal(runId, 'rasp', { limit: Number.MAX_SAFE_INTEGER })).map(
+    (line) => readStoredJson(line) as RaspEvent,
+  );
+  return events
+    .filter(({ event }) => event.type === 'lifecycle.process.spawned')
+    .map(({ data: spawned, attempt_number: attempt }) => {
+      const session = events.find(
+        (event) => event.attempt_number === attempt && event.event.type === 'lifecycle.session.bound',
+      )?.data as unknown as RaspData['lifecycle.session.bound'] | undefined;
+      return (
+        `turn ${attempt}: process ${(spawned as unknown as RaspData['lifecycle.process.spawned']).pid}, ` +
+        `session ${session?.session_id ?? 'unknown'}`
+      );
+    });
+}

@@ -1,0 +1,159 @@
+// parley doctor: what there is, what is missing, and what to do about it. It looks only.
+import type { Engine } from '../../engines/engine.js';
+import { probeEngine, type ProbeReport } from '../../engines/probe.js';
+import { ENGINES } from '../../engines/registry.js';
+import { findProgram, type FoundProgram } from '../../host/machine.js';
+import { lookForLogin, type LoginState } from '../../engines/find-login.js';
+import { queryProgram } from '../../host/query-program.js';
+import { DEFAULT_SETTINGS, readSettings, type Settings } from '../../host/settings.js';
+import { RequestError } from '../../run/request-error.js';
+import { safeText } from '../../terminal/safe-text.js';
+import { paint, type Ink } from '../../terminal/style.js';
+import { EXIT, type Io } from '../io.js';
+import { machineOf } from '../machine-of.js';
+import { dataDirOf, type DataOption } from '../data-dir.js';
+import { createRunCheck } from '../reading/check-run.js';
+import type { DamageOptions } from './find-damage.js';
+import { lookAtData, lookAtTokens } from './look-at-data.js';
+import { lookAtDatabase } from './look-at-database.js';
+import { databaseUrl } from '../open-data.js';
+import { describeOpen } from '../serving/open-to-others.js';
+import { styleOf } from '../style.js';
+import { readVersion } from '../version.js';
+
+// For each question to a program; the slowest need about two seconds.
+const ANSWER_LIMIT_MS = 10_000;
+
+export interface Finding {
+  readonly name: string;
+  // missing: something does not work without it; note: good to know.
+  readonly level: 'ok' | 'note' | 'missing';
+  readonly text: string;
+}
+
+export interface DoctorOptions extends DataOption {
+  readonly json?: boolean;
+  readonly full?: boolean;
+}
+
+export async function doctorCommand(options: DoctorOptions, io: Io, limitMs = ANSWER_LIMIT_MS): Promise<number> {
+  const path = dataDirOf(options, io);
+  const look: DamageOptions = {
+    full: options.full ?? false,
+    monotonicMs: () => performance.now(),
+    checkRun: createRunCheck(path, io),
+  };
+  const url = databaseUrl(io);
+  const findings: Finding[] = [
+    { name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` },
+    ...(await lookAtData(path, url !== null, look)),
+  ];
+  const open = describeOpen(path, io.machine.platform);
+  if (open !== null) findings.push({ name: 'modes', level: 'note', text: open });
+  if (url === null) findings.push(...lookAtTokens(path, Boolean(io.env['PARLEY_TOKEN'])));
+  if (url !== null) findings.push(...(await lookAtDatabase(url, io.clock.now(), look)));
+  const { settings, problem } = lookAtSettings(path);
+  if (problem !== null) findings.push({ name: 'config', level: 'missing', text: problem });
+  const engines = await lookAtEngines(settings, limitMs, io);
+  if (engines === 'interrupted') return EXIT.interrupted;
+  findings.push(...engines);
+  const broken = findings.some(({ name, level }) => level === 'missing' && NEEDED.has(name));
+  if (options.json) io.stdout.write(`${JSON.stringify({ type: 'doctor', ok: !broken, findings })}\n`);
+  else io.stdout.write(render(findings, io));
+  return broken ? EXIT.failed : EXIT.ok;
+}
+
+// The engines are looked for all the same.
+function lookAtSettings(path: string): { settings: Settings; problem: string | null } {
+  try {
+    return { settings: readSettings(path), problem: null };
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    return { settings: DEFAULT_SETTINGS, problem: error.message };
+  }
+}
+
+// One after the other: a CLI that starts is a heavy thing.
+async function lookAtEngines(settings: Settings, limitMs: number, io: Io): Promise<Finding[] | 'interrupted'> {
+  const machine = machineOf(io);
+  const interrupt = new AbortController();
+  const stops = (['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, () => interrupt.abort()));
+  const findings: Finding[] = [];
+  for (const engine of ENGINES) {
+    const found = findProgram(engine, machine, settings);
+    const report = await probeEngine(engine, {
+      find: async () => found.program?.at(-1) ?? null,
+      run: (_bin, args) =>
+        queryProgram({
+          engine,
+          program: found.program ?? [],
+          args,
+          user: machine.user,
+          passthrough: settings.env_passthrough,
+          limitMs,
+          timers: io.timers,
+          signal: interrupt.signal,
+        }),
+    });
+    findings.push(tellEngine(engine, found, report, lookForLogin(engine, machine.user)));
+    if (interrupt.signal.aborted) break;
+  }
+  for (const stop of stops) stop();
+  return interrupt.signal.aborted ? 'interrupted' : findings;
+}
+
+function tellEngine(
+  { name, home }: Engine,
+  { by }: FoundProgram,
+  { bin, version, resumes, advice }: ProbeReport,
+  login: LoginState,
+): Finding {
+  if (bin === null)
+    return {
+      name,
+      level: 'missing',
+      text: [...(by === 'PATH' ? [] : [`${by} is not a program`]), ...advice].join('; '),
+    };
+  const facts = [
+    `${version ?? 'unknown version'} (${by === 'PATH' ? bin : by})`,
+    ...(login.by === null ? [] : [`logged in by ${login.by}`]),
+    ...(resumes ? ['can continue conversations'] : []),
+  ];
+  const notes = [...advice, ...(login.isMissing ? [`not logged in: ${home.howToLogIn}`] : [])];
+  return { name, level: notes.length > 0 ? 'note' : 'ok', text: [facts.join(', '), ...notes].join('; ') };
+}
+
+// What keeps Parley from working at all is not what can be done without.
+const NEEDED: ReadonlySet<string> = new Set([
+  'data',
+  'config',
+  'database',
+  'integrity',
+  'damage',
+  'audit',
+  'tokens',
+  'token',
+]);
+const MARKS: Readonly<Record<Finding['level'], readonly [string, Ink]>> = {
+  ok: ['✓', 'green'],
+  note: ['!', 'yellow'],
+  missing: ['–', 'dim'],
+};
+
+function render(findings: readonly Finding[], io: Io): string {
+  const style = styleOf(io);
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  const lines = findings.map(
+    ({ name, level, text }) => `${paint(style, ...markOf(name, level))} ${name.padEnd(width)} ${safeText(text)}`,
+  );
+  return (
+    `${lines.join('\n')}\n\nNo engine yet? The rehearsal plays one: parley run rehearsal "Set up the ` +
+    `storage" --interactive\n`
+  );
+}
+
+function markOf(name: string, level: Finding['level']): [Ink, string] {
+  if (level === 'missing' && NEEDED.has(name)) return ['red', '✗'];
+  const [mark, ink] = MARKS[level];
+  return [ink, mark];
+}

@@ -1,0 +1,150 @@
+// parley import: copies the runs and the named tokens of a data directory into the database that PARLEY_DATABASE_URL
+// names. The directory stays as it is, and its files where they are; whoever serves it with that database goes on with
+// them. Cut off, it is simply done again.
+import { constants, existsSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { readSettings } from '../../host/settings.js';
+import { RequestError } from '../../run/request-error.js';
+import type { RunImport } from '../../store/postgres/import-runs.js';
+import { listTokens } from '../../service/access/tokens.js';
+import { siteAt, type Site } from '../../store/postgres/hosts/site.js';
+import { lockDataDir } from '../../store/sqlite/data-dir.js';
+import { RunExport } from '../../store/sqlite/export-runs.js';
+import { checkFolder, dataDirOf, type DataOption } from '../data-dir.js';
+import { EXIT, type Io } from '../io.js';
+import { databaseUrl } from '../open-data.js';
+import { writerOf } from '../writer-of.js';
+
+// So many are named; whoever wants them all has --json.
+const NAMED = 10;
+
+interface Tally {
+  copied: number;
+  known: number;
+  readonly conflict: string[];
+  readonly broken: string[];
+}
+
+export async function importCommand(options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
+  const url = databaseUrl(io);
+  if (url === null)
+    throw new RequestError('INVALID_ARGUMENT', 'PARLEY_DATABASE_URL names no database to copy the runs into');
+  const path = dataDirOf(options, io);
+  checkFolder(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  if (!existsSync(join(path, 'parley.db')))
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      `there are no runs in ${path}; --data names the data directory that is to be copied`,
+    );
+  const { cluster } = readSettings(path);
+  const { RunImport: Target } = await import('../../store/postgres/import-runs.js');
+  const release = await lockDataDir(path, writerOf(io));
+  try {
+    const source = await RunExport.open(path);
+    try {
+      refuseMoving(source.listMoving(), path);
+      const target = await Target.open(url);
+      try {
+        const real = realpathSync(path);
+        const tally = await copyAll(
+          source,
+          target,
+          siteAt(real, cluster.files),
+          progressOf(source.count(), options.json ?? false, io),
+        );
+        const trace = {
+          at: io.clock.now(),
+          actor: { kind: 'user', name: io.machine.userName } as const,
+          address: null,
+        };
+        for (const token of listTokens(real)) await target.importToken(token, trace);
+        tell(tally, real, target.name, options.json ?? false, io);
+        return EXIT.ok;
+      } finally {
+        await target.close();
+      }
+    } finally {
+      source.close();
+    }
+  } finally {
+    release();
+  }
+}
+
+// A turn at work belongs to the process that plays it, a queued one to those that will.
+function refuseMoving(moving: readonly string[], path: string): void {
+  if (moving.length === 0) return;
+  throw new RequestError(
+    'RUN_NOT_ENDED',
+    `${count(moving.length)} in ${path} ${moving.length === 1 ? 'is' : 'are'} queued or running: ` +
+      `${named(moving)}. End them first, without PARLEY_DATABASE_URL: parley ls --status running, parley ls ` +
+      '--status queued',
+  );
+}
+
+async function copyAll(
+  source: RunExport,
+  target: RunImport,
+  site: Site,
+  progress: (done: number) => void,
+): Promise<Tally> {
+  const tally: Tally = { copied: 0, known: 0, conflict: [], broken: [] };
+  let done = 0;
+  try {
+    for (const stored of source.runs()) {
+      const { run_id: runId } = stored.run;
+      const outcome = await target.importRun(stored, () => source.segments(runId), site);
+      if (outcome === 'copied' || outcome === 'known') tally[outcome] += 1;
+      else tally[outcome].push(runId);
+      progress((done += 1));
+    }
+    await target.importStrays(source.strayDeliveries());
+    await target.importDeletedTurns(source.deletedTurns(), site);
+    return tally;
+  } finally {
+    progress(0);
+  }
+}
+
+// On a terminal only, in one line that is gone afterwards.
+function progressOf(total: number, json: boolean, io: Io): (done: number) => void {
+  if (json || !io.terminal.stderr) return () => {};
+  const step = Math.ceil(total / 100);
+  return (done) => {
+    if (done === 0) io.stderr.write('\r\u001b[2K');
+    else if (done % step === 0) io.stderr.write(`\r\u001b[2K${done} of ${count(total)}`);
+  };
+}
+
+function tell({ copied, known, conflict, broken }: Tally, path: string, database: string, json: boolean, io: Io): void {
+  if (json)
+    io.stdout.write(
+      `${JSON.stringify({ type: 'import', data: path, copied, known, refused: [...conflict, ...broken] })}\n`,
+    );
+  else
+    io.stdout.write(
+      `${count(copied)} copied into ` +
+        `${database}${known === 0 ? '' : `, ${known} ${known === 1 ? 'was' : 'were'} there already`}\n`,
+    );
+  const problems = [
+    ...(conflict.length === 0
+      ? []
+      : [`in the database with another content, and left as it is there: ${named(conflict)}`]),
+    ...(broken.length === 0
+      ? []
+      : [`not as it was written, which parley verify shows without PARLEY_DATABASE_URL: ${named(broken)}`]),
+  ];
+  if (problems.length > 0)
+    throw new RequestError(
+      'IMPORT_INCOMPLETE',
+      `${count(conflict.length + broken.length)} not copied: ${problems.join('; ')}`,
+    );
+}
+
+function count(runs: number): string {
+  return runs === 1 ? '1 run' : `${runs} runs`;
+}
+
+function named(runs: readonly string[]): string {
+  return [...runs.slice(0, NAMED), ...(runs.length > NAMED ? [`${runs.length - NAMED} more`] : [])].join(', ');
+}

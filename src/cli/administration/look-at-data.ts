@@ -1,0 +1,129 @@
+// What parley doctor finds out about a data directory: whether it can be used, what waits there, and whether its
+// database and files are damaged.
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { RequestError } from '../../run/request-error.js';
+import { readOperatorToken } from '../../service/access/operator-token.js';
+import { readServer } from '../../service/server-file.js';
+import { listTokens } from '../../service/access/tokens.js';
+import { checkIntegrity, openForReading, readWriter, type DataDir } from '../../store/sqlite/data-dir.js';
+import { RESTORE } from '../../store/sqlite/explain-sqlite.js';
+import type { Store } from '../../store/store.js';
+import { formatSize } from '../../terminal/format-time.js';
+import { checkAudit } from './check-audit.js';
+import type { Finding } from './doctor.js';
+import { CHECKED_BYTES, findDamage, tellIntegrity, type DamageOptions } from './find-damage.js';
+import { refusalOf } from '../refusal-of.js';
+import { isAlive } from '../writer-alive.js';
+import { listFolder } from '../../files/list-folder.js';
+
+// `isBeside`: the runs are in a database that hosts share, and the directory has only files.
+export async function lookAtData(path: string, isBeside: boolean, look: DamageOptions): Promise<Finding[]> {
+  const there = nearest(path);
+  const { bavail, bsize } = statfsSync(there);
+  const room = `${formatSize(bavail * bsize)} free`;
+  if (!statSync(there).isDirectory())
+    return [missing(`${there} is not a directory; choose another with --data or PARLEY_DATA`)];
+  if (!isWritable(there)) return [missing(`${path} cannot be written; choose another with --data or PARLEY_DATA`)];
+  const isThere = existsSync(join(path, 'parley.db'));
+  if (isThere && isBeside)
+    return [
+      {
+        name: 'data',
+        level: 'note',
+        text: `${path}, ${room}; the runs of its own are not those of the database: parley import copies them`,
+      },
+    ];
+  try {
+    const data = isThere ? await openForReading(path) : null;
+    if (data) return await lookInside(path, data, room, look).finally(() => data.close());
+  } catch (error) {
+    return [missing((refusalOf(error) ?? (error as Error)).message)];
+  }
+  const folders = isBeside ? 0 : await countRunFolders(path);
+  if (folders > 0)
+    return [
+      missing(
+        `${path} has ${folders} run ${folders === 1 ? 'folder' : 'folders'}, but ` +
+          `${isThere ? 'parley.db is empty' : 'no parley.db'}. ${RESTORE}`,
+      ),
+    ];
+  return [{ name: 'data', level: 'ok', text: `${path} (nothing there yet), ${room}` }];
+}
+
+function missing(text: string): Finding {
+  return { name: 'data', level: 'missing', text };
+}
+
+async function lookInside(
+  path: string,
+  { store, access }: DataDir,
+  room: string,
+  look: DamageOptions,
+): Promise<Finding[]> {
+  const waiting = (await store.listPending({ limit: 1000 })).length;
+  const audit = await checkAudit(access);
+  const damage = await lookForDamage(path, store, look);
+  const writer = readWriter(path);
+  const server = readServer(path);
+  const busy =
+    writer && isAlive(writer)
+      ? server && isAlive(server)
+        ? `, served at ${server.url}`
+        : `, process ${writer.pid} is writing`
+      : '';
+  return [
+    { name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` },
+    ...damage,
+    ...audit,
+  ];
+}
+
+async function lookForDamage(path: string, store: Store, look: DamageOptions): Promise<Finding[]> {
+  const { size } = statSync(join(path, 'parley.db'));
+  const problems = look.full || size <= CHECKED_BYTES ? await checkIntegrity(path) : null;
+  return [tellIntegrity(problems, size), ...(await findDamage(store, look))];
+}
+
+async function countRunFolders(path: string): Promise<number> {
+  let count = 0;
+  try {
+    for await (const entries of listFolder(join(path, 'runs'), 1000))
+      count += entries.filter(({ name }) => name.toString().startsWith('run_')).length;
+  } catch {
+    // Not there, or not a folder.
+  }
+  return count;
+}
+
+// The files that parley serve reads before it starts. `isPreset`: PARLEY_TOKEN replaces the token file.
+export function lookAtTokens(path: string, isPreset: boolean): Finding[] {
+  const findings = [explain('tokens', () => listTokens(path))];
+  if (!isPreset && existsSync(join(path, 'token'))) findings.push(explain('token', () => readOperatorToken(path)));
+  return findings.filter((finding) => finding !== null);
+}
+
+function explain(name: string, read: () => unknown): Finding | null {
+  try {
+    read();
+    return null;
+  } catch (error) {
+    if (error instanceof RequestError || (error as NodeJS.ErrnoException).code !== undefined)
+      return { name, level: 'missing', text: (error as Error).message };
+    throw error;
+  }
+}
+
+// The first folder on the way up that exists.
+function nearest(path: string): string {
+  return existsSync(path) ? path : nearest(dirname(path));
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,33 @@
+// parley migrate: prepares the database that PARLEY_DATABASE_URL names, or brings it up to date. Repeating it changes
+// nothing.
+import { RequestError } from '../../run/request-error.js';
+import type { OldJobs } from '../../store/postgres/connection/old-jobs.js';
+import { safeText } from '../../terminal/safe-text.js';
+import { EXIT, type Io } from '../io.js';
+import { databaseUrl } from '../open-data.js';
+
+export async function migrateCommand(io: Io): Promise<number> {
+  const url = databaseUrl(io);
+  if (url === null)
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      'PARLEY_DATABASE_URL names no database; a data directory alone is brought up to date by itself',
+    );
+  const { migratePostgres } = await import('../../store/postgres/connection/open-postgres.js');
+  const oldJobs = await migratePostgres(url);
+  io.stdout.write('the database is ready\n');
+  if (oldJobs) io.stdout.write(describeOldJobs(oldJobs));
+  return EXIT.ok;
+}
+
+// Names come from the database, which others may write to.
+function describeOldJobs({ deleted, others }: OldJobs): string {
+  const count = `${deleted} ${deleted === 1 ? 'job' : 'jobs'}`;
+  const jobs = `Deleted ${count} of an earlier Parley from the schema graphile_worker.`;
+  if (others.length > 0)
+    return `${jobs}\nOther programs use this schema (tasks: ${others.map(safeText).join(', ')}). Keep it.\n`;
+  return `${jobs} Parley no longer uses this schema.
+Drop it once no other program uses it and no earlier Parley will run on this database again:
+  DROP SCHEMA graphile_worker CASCADE;
+`;
+}

@@ -1,0 +1,49 @@
+// Asks a person one question on the terminal until it is clear what they want: an answer, to leave it, to cancel, or
+// nothing because the question does not wait any more. Sends nothing itself.
+import { createDialogue, type Given } from '../../terminal/answer.js';
+import type { Question } from '../../terminal/question-text.js';
+import { paint } from '../../terminal/style.js';
+import type { LineAsker } from './ask.js';
+import type { Io } from '../io.js';
+import { QuestionPages } from './question-pages.js';
+import { styleOf } from '../style.js';
+
+export type Reply = Extract<Given, { readonly kind: 'reply' | 'finish' }>;
+export type Outcome =
+  | Reply
+  | { readonly kind: 'later' }
+  | { readonly kind: 'cancel' }
+  | { readonly kind: 'interrupt' }
+  | { readonly kind: 'news' };
+
+export interface AskOptions {
+  readonly question: Question;
+  readonly asker: LineAsker;
+  // Resolves when the question does not wait any more.
+  readonly news?: Promise<void>;
+}
+
+// Returns a function that asks until something is decided; it can be called again if that could not be done.
+export function prepareQuestion({ question, asker, news }: AskOptions, io: Io): () => Promise<Outcome> {
+  const pages = new QuestionPages(question, styleOf(io), io);
+  return async () => {
+    const dialogue = createDialogue(question, pages);
+    for (;;) {
+      const left = pages.left();
+      if (left !== null) io.stdout.write(`${paint(styleOf(io), 'dim', `… ${left}`)}\n`);
+      const typed = await asker.ask(dialogue.prompt(), news);
+      if (typed.kind === 'news' || typed.kind === 'interrupt') return { kind: typed.kind };
+      if (typed.kind === 'end') return { kind: 'later' };
+      const given = dialogue.give(typed.text);
+      if (given.kind === 'problem') io.stderr.write(`${given.message}\n`);
+      else if (given.kind === 'page') io.stdout.write(`${pages.next()}\n`);
+      else if (given.kind !== 'more') return given;
+    }
+  };
+}
+
+// The reply as the orchestrator takes it.
+export function replyOf(interactionId: string, given: Reply) {
+  if (given.kind === 'finish') return { interaction_id: interactionId, finish: true };
+  return { interaction_id: interactionId, response: given.response, ...(given.review ? { review: given.review } : {}) };
+}

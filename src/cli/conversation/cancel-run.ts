@@ -1,0 +1,58 @@
+// Cancels a run from the command line: by itself if nobody writes, else through the server or the worker that plays it.
+import { RequestError } from '../../run/request-error.js';
+import { isTerminal } from '../../run/statechart.js';
+import { readWriter } from '../../store/sqlite/data-dir.js';
+import type { RunRecord } from '../../store/store.js';
+import type { Io } from '../io.js';
+import { openToRead } from '../open-data.js';
+import { findServer } from '../serving/server.js';
+import { isAlive } from '../writer-alive.js';
+
+const POLL_MS = 50;
+// Longer than the grace an engine gets, and than it takes to end one that does not listen.
+const PATIENCE_MS = 30_000;
+
+export async function cancelRun(path: string, runId: string, io: Io): Promise<RunRecord> {
+  const server = await findServer(path, io);
+  if (server) {
+    await server.call((client) => client.cancel(runId));
+    return untilEnded(path, runId, io);
+  }
+  try {
+    // Loaded when it is needed: it is most of Parley.
+    const { actorOf, openWriter } = await import('../open-writer.js');
+    const writer = await openWriter(path, io, { plays: false });
+    try {
+      return await writer.orchestrator.cancel(runId, actorOf(io));
+    } finally {
+      await writer.close();
+    }
+  } catch (error) {
+    const worker = error instanceof RequestError && error.code === 'DATA_DIR_IN_USE' ? readWriter(path) : null;
+    if (worker?.run_id !== runId || !isAlive(worker)) throw error;
+    process.kill(worker.pid, 'SIGINT');
+    return untilEnded(path, runId, io);
+  }
+}
+
+async function untilEnded(path: string, runId: string, io: Io): Promise<RunRecord> {
+  const data = await openToRead(path, io);
+  const begun = io.clock.now();
+  try {
+    for (;;) {
+      const run = await data?.store.loadRun(runId);
+      if (!run) throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
+      if (run.status === 'canceled') return run;
+      if (isTerminal(run.status))
+        throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
+      if (io.clock.now() - begun > PATIENCE_MS)
+        throw new RequestError(
+          'DATA_DIR_IN_USE',
+          `the worker of run ${runId} was asked to cancel it, but it is still ${run.status}`,
+        );
+      await new Promise((resolve) => io.timers.set(POLL_MS, () => resolve(null)));
+    }
+  } finally {
+    await data?.close();
+  }
+}

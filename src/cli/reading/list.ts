@@ -1,0 +1,129 @@
+// parley ls: the runs there are, newest first.
+import { unlessDamaged } from '../../kernel/stored-json.js';
+import { listReadable } from '../../journal/every-run.js';
+import { viewRunSummary } from '../../journal/run-view.js';
+import { RequestError } from '../../run/request-error.js';
+import { STATES, type RunState } from '../../run/statechart.js';
+import type { RunFilter } from '../../store/store.js';
+import type { InteractionSummary, RunSummary } from '../../store/summary-reader.js';
+import { formatAge } from '../../terminal/format-time.js';
+import type { Ink } from '../../terminal/style.js';
+import { renderTable, type Column } from '../../terminal/table.js';
+import { EXIT, LineWriter, type Io } from '../io.js';
+import { dataDirOf, openReader, type DataOption } from '../data-dir.js';
+import { shortenIds } from './find-run.js';
+import { styleOf } from '../style.js';
+
+export interface ListOptions extends DataOption {
+  readonly status?: string;
+  readonly engine?: string;
+  readonly label?: string;
+  readonly limit: number;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+}
+
+interface Listed {
+  readonly run: RunSummary;
+  readonly pending: InteractionSummary | null;
+}
+
+const INKS: Readonly<Record<string, Ink>> = {
+  waiting_user: 'yellow',
+  failed: 'red',
+  succeeded: 'green',
+  running: 'cyan',
+  canceled: 'dim',
+};
+const COLUMNS: readonly Column[] = [
+  { header: 'RUN', whole: true },
+  { header: 'STATUS', whole: true, ink: (status) => INKS[status.replace(' (overdue)', '')] ?? null },
+  { header: 'ENGINE', droppable: true },
+  { header: 'AGE', align: 'right', whole: true },
+  { header: 'PROMPT', droppable: true },
+];
+
+export async function listCommand(options: ListOptions, io: Io): Promise<number> {
+  const filter = filterOf(options);
+  const data = await openReader(options, io);
+  if (!data)
+    return sayNothing(
+      options,
+      io,
+      `no runs yet in ${dataDirOf(options, io)}\n  parley run rehearsal "Set up the storage" --interactive    ` +
+        'starts one',
+    );
+  try {
+    const leaveOut = (runId: string, { message }: Error): void =>
+      void io.stderr.write(`run ${runId} is left out, what is stored of it is damaged: ${message}\n`);
+    const { runs } = await listReadable(data.store, filter, leaveOut);
+    const listed: Listed[] = [];
+    for (const run of runs) {
+      const pending =
+        run.status === 'waiting_user' ? data.store.summaries.loadPending(run.run_id) : Promise.resolve(null);
+      const one = await unlessDamaged(
+        pending.then((found) => ({ run, pending: found })),
+        (damage) => leaveOut(run.run_id, damage),
+      );
+      if (one) listed.push(one);
+    }
+    if (options.json || options.quiet) await printLines(listed, options, io);
+    else if (listed.length === 0)
+      return sayNothing(options, io, Object.keys(filter).length > 1 ? 'No run matches these filters.' : 'No runs yet.');
+    else {
+      const names = await shortenIds(
+        data.store,
+        listed.map(({ run }) => run.run_id),
+      );
+      io.stdout.write(
+        renderTable(
+          listed.map((each) => rowOf(each, names, io.clock.now())),
+          COLUMNS,
+          styleOf(io),
+        ),
+      );
+    }
+    return EXIT.ok;
+  } finally {
+    await data.close();
+  }
+}
+
+function filterOf({ status, engine, label, limit }: ListOptions): RunFilter {
+  if (status !== undefined && !(STATES as readonly string[]).includes(status))
+    throw new RequestError('INVALID_ARGUMENT', `there is no status "${status}"; the statuses are ${STATES.join(', ')}`);
+  const at = label?.indexOf('=') ?? 0;
+  if (label !== undefined && at < 1)
+    throw new RequestError('INVALID_ARGUMENT', `--label needs name=value, not "${label}"`);
+  return {
+    limit,
+    ...(status === undefined ? {} : { status: status as RunState }),
+    ...(engine === undefined ? {} : { engine }),
+    ...(label === undefined ? {} : { label: { key: label.slice(0, at), value: label.slice(at + 1) } }),
+  };
+}
+
+function sayNothing({ json, quiet }: ListOptions, io: Io, text: string): number {
+  if (!json && !quiet) io.stderr.write(`${text}\n`);
+  return EXIT.ok;
+}
+
+async function printLines(listed: readonly Listed[], { json }: ListOptions, io: Io): Promise<void> {
+  const writer = new LineWriter(io);
+  for (const { run, pending } of listed)
+    writer.addLine(
+      json ? JSON.stringify({ type: 'run', run: viewRunSummary(run, pending, io.clock.now()) }) : run.run_id,
+    );
+  await writer.flush();
+}
+
+function rowOf({ run, pending }: Listed, names: ReadonlyMap<string, string>, now: number): string[] {
+  const status = pending && now > pending.due_at ? `${run.status} (overdue)` : run.status;
+  return [
+    names.get(run.run_id) ?? run.run_id,
+    status,
+    run.spec.engine,
+    formatAge(now - run.created_at),
+    run.spec.prompt,
+  ];
+}

@@ -1,0 +1,193 @@
+// Named tokens of a data directory, in tokens.json: each has a name, the person it belongs to, a role and optionally an
+// expiry. Only hashes are stored, so somebody who reads the file cannot use the tokens.
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFile } from '../../files/replace-file.js';
+import { OWN_FILE, readTextSync } from '../../files/read-file.js';
+import { createCheck } from '../../kernel/validator.js';
+import { RequestError } from '../../run/request-error.js';
+import { reasonOf } from '../../kernel/system-error.js';
+
+export const ROLES = ['viewer', 'replier', 'operator'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface NamedToken {
+  readonly name: string;
+  readonly role: Role;
+  readonly sha256: string;
+  readonly created_at: string;
+  // Whose token it is, for journals; the name if none is given. One person may have several tokens.
+  readonly person?: string | undefined;
+  readonly expires_at?: string | undefined;
+}
+
+// What a new token may have besides its name and role.
+export interface TokenDetails {
+  readonly person?: string | undefined;
+  readonly expires_at?: string | undefined;
+}
+
+const FILE = 'tokens.json';
+// What the operator token and the tokens of other hosts are called in lists and journals.
+const RESERVED: ReadonlySet<string> = new Set(['operator', 'another host']);
+const NAME_FORM = /^[\w.@ -]{1,100}$/;
+export const TOKENS_SCHEMA = {
+  type: 'array',
+  items: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['name', 'role', 'sha256', 'created_at'],
+    properties: {
+      name: { type: 'string', minLength: 1, maxLength: 100 },
+      role: { enum: ROLES },
+      sha256: { type: 'string', pattern: '^[0-9a-f]{64}$', description: '64 hexadecimal digits' },
+      created_at: { type: 'string' },
+      person: { type: 'string', minLength: 1, maxLength: 100 },
+      expires_at: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}T', description: 'an ISO 8601 time' },
+    },
+  },
+} as const;
+const explain = createCheck(TOKENS_SCHEMA, 'tokens');
+
+export function listTokens(dataDir: string): readonly NamedToken[] {
+  const path = join(dataDir, FILE);
+  if (!existsSync(path)) return [];
+  const found = parse(path, readFile(path));
+  const problem = explain(found);
+  if (problem !== null) throw new RequestError('DATA_DIR_UNUSABLE', `${path}: ${problem}. ${WAYS_OUT}`);
+  return found as NamedToken[];
+}
+
+const WAYS_OUT =
+  'Fix it, restore it from a backup, or delete it: all named tokens are revoked then, and parley token add makes ' +
+  'new ones.';
+
+function readFile(path: string): string {
+  try {
+    return readTextSync(path, OWN_FILE) ?? '[]';
+  } catch (error) {
+    throw new RequestError('DATA_DIR_UNUSABLE', `${path} cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+function parse(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new RequestError('DATA_DIR_UNUSABLE', `${path} is not JSON. ${WAYS_OUT} (${(error as Error).message})`);
+  }
+}
+
+// The token itself is returned once and stored nowhere.
+export function makeToken(
+  name: string,
+  role: Role,
+  now: string,
+  { person, expires_at: expires }: TokenDetails = {},
+): { readonly token: string; readonly named: NamedToken } {
+  for (const [what, text] of [
+    ['name', name],
+    ['person', person ?? name],
+  ] as const) {
+    if (!NAME_FORM.test(text))
+      throw new RequestError(
+        'INVALID_ARGUMENT',
+        `A token's ${what} is 1 to 100 letters, digits, spaces or . _ - @, not ${JSON.stringify(text)}.`,
+      );
+  }
+  if (RESERVED.has(name.toLowerCase()))
+    throw new RequestError('INVALID_ARGUMENT', `"${name}" names a token of Parley itself. Choose another name.`);
+  const token = newToken();
+  return {
+    token,
+    named: {
+      name,
+      role,
+      sha256: hashToken(token),
+      created_at: now,
+      ...(person === undefined ? {} : { person }),
+      ...(expires === undefined ? {} : { expires_at: expires }),
+    },
+  };
+}
+
+export function addToken(dataDir: string, name: string, role: Role, now: string, details: TokenDetails = {}): string {
+  const { token, named } = makeToken(name, role, now, details);
+  storeToken(dataDir, named);
+  return token;
+}
+
+export function storeToken(dataDir: string, named: NamedToken): void {
+  const tokens = listTokens(dataDir);
+  if (tokens.some(({ name }) => name === named.name)) throw nameTaken(named.name);
+  replaceFile(join(dataDir, FILE), toText([...tokens, named]));
+}
+
+// The token of the same name stops at once.
+export function replaceToken(dataDir: string, named: NamedToken): void {
+  replaceFile(
+    join(dataDir, FILE),
+    toText(listTokens(dataDir).map((token) => (token.name === named.name ? named : token))),
+  );
+}
+
+export function removeToken(dataDir: string, name: string): void {
+  const tokens = listTokens(dataDir);
+  if (!tokens.some((token) => token.name === name)) throw nameUnknown(name);
+  replaceFile(join(dataDir, FILE), toText(tokens.filter((token) => token.name !== name)));
+}
+
+export function nameTaken(name: string): RequestError {
+  return new RequestError(
+    'INVALID_ARGUMENT',
+    `There is already a token named "${name}". To replace its value: parley token rotate "${name}". ` +
+      `To revoke it: parley token rm "${name}".`,
+  );
+}
+
+export function nameUnknown(name: string): RequestError {
+  return new RequestError('INVALID_ARGUMENT', `There is no token named "${name}". List them: parley token ls`);
+}
+
+export function findNamed(tokens: readonly NamedToken[], token: string): NamedToken | undefined {
+  const hash = hashToken(token);
+  return tokens.find(({ sha256 }) => sha256 === hash);
+}
+
+function toText(tokens: readonly NamedToken[]): string {
+  return `${JSON.stringify(tokens, null, 2)}\n`;
+}
+
+// Where named tokens are found.
+export interface TokenSource {
+  // Changes whenever the tokens may have changed.
+  stamp(): string;
+  list(): readonly NamedToken[];
+  // Resolves when a change that is already known of has been read.
+  refresh?(): Promise<void>;
+  // Reads all tokens again, at most some times a second.
+  reload?(): Promise<void>;
+}
+
+// A token that is added or removed takes effect with the next request.
+export function tokensIn(dataDir: string): TokenSource {
+  return { stamp: () => stampOf(join(dataDir, FILE)), list: () => listTokens(dataDir) };
+}
+
+export function stampOf(path: string): string {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    return stat ? `${stat.ino} ${stat.mtimeMs} ${stat.size}` : '';
+  } catch {
+    return 'unreadable';
+  }
+}
+
+export function hashToken(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
+
+export function newToken(): string {
+  return `prl_${randomBytes(24).toString('base64url')}`;
+}

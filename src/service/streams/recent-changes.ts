@@ -1,0 +1,76 @@
+// The ids of what changed lately, in their order, for any number of readers. Each has a place of its own and waits
+// there for the next; one that fell so far behind that its place is forgotten begins anew. Nothing is kept for a slow
+// reader but its place.
+import type { Committed, Store } from '../../store/store.js';
+import type { EventStream } from './event-stream.js';
+
+const KEPT_CHANGES = 2000;
+
+interface Telling {
+  // Where a reader begins, and begins anew. What changes meanwhile is told after it.
+  all(): Promise<void>;
+  change(id: string): Promise<void>;
+}
+
+export class RecentChanges {
+  readonly #ids: string[] = [];
+  // The number of the first id that is kept; it grows as old ones are forgotten.
+  #first = 0;
+  readonly #waiting = new Set<() => void>();
+  #closed = false;
+  readonly #stopListening: readonly (() => void)[];
+
+  // `idsOf` tells what a commit changed.
+  constructor(store: Store, idsOf: (told: Committed) => readonly string[]) {
+    this.#stopListening = [
+      store.onCommitted((told) => {
+        for (const id of idsOf(told)) this.#add(id);
+      }),
+      store.onMissed(() => this.#forget()),
+    ];
+  }
+
+  #add(id: string): void {
+    this.#ids.push(id);
+    if (this.#ids.length > KEPT_CHANGES) this.#first += this.#ids.splice(0, KEPT_CHANGES / 2).length;
+    this.#wakeAll();
+  }
+
+  // Something may have been missed: every reader begins anew.
+  #forget(): void {
+    this.#first += this.#ids.splice(0).length + 1;
+    this.#wakeAll();
+  }
+
+  get #end(): number {
+    return this.#first + this.#ids.length;
+  }
+
+  #wakeAll(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  // Until the reader has gone or there is nothing more to come.
+  async feed(stream: EventStream, tell: Telling): Promise<void> {
+    stream.onClosed(() => this.#wakeAll());
+    let place = -1;
+    while (!stream.over && !this.#closed) {
+      if (place < this.#first) {
+        place = this.#end;
+        await tell.all();
+      } else if (place < this.#end) {
+        await tell.change(this.#ids[place - this.#first] ?? '');
+        place += 1;
+      } else {
+        await stream.idle(new Promise((resolve) => this.#waiting.add(resolve)));
+      }
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const stop of this.#stopListening) stop();
+    this.#wakeAll();
+  }
+}

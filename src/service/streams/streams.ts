@@ -1,0 +1,53 @@
+// The open streams: bounded in total and per token, counted, and all ended when the server stops.
+import type { FastifyReply } from 'fastify';
+import type { Timers } from '../../process/timers.js';
+import { RequestError } from '../../run/request-error.js';
+import { callerOf } from '../access/access.js';
+import { CallerLimit } from '../access/caller-limits.js';
+import { EventStream } from './event-stream.js';
+import type { Caller } from '../access/token-book.js';
+
+export class Streams {
+  readonly #limit: number;
+  readonly #timers: Timers;
+  readonly #open = new Set<EventStream>();
+  readonly #perToken: CallerLimit;
+
+  constructor({ limit, perToken }: { readonly limit: number; readonly perToken: number }, timers: Timers) {
+    this.#limit = limit;
+    this.#perToken = new CallerLimit(perToken, 'streams');
+    this.#timers = timers;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  // Before anything is answered, so that a refusal is still one.
+  checkRoom(caller: Caller): void {
+    if (this.#open.size >= this.#limit)
+      throw new RequestError('TOO_MANY_STREAMS', `${this.#open.size} streams are open, and no more are served`);
+    this.#perToken.check(caller);
+  }
+
+  // From here on the answer is a stream. It is fed until it is over; what fails then can only end it.
+  async serve(reply: FastifyReply, feed: (stream: EventStream) => Promise<void>): Promise<void> {
+    const leave = this.#perToken.enter(callerOf(reply.request));
+    reply.hijack();
+    const stream = new EventStream(reply.raw, this.#timers, reply.request.mayGoOn);
+    this.#open.add(stream);
+    try {
+      await feed(stream);
+    } catch (error) {
+      reply.log.error({ err: error }, 'a stream failed');
+    } finally {
+      this.#open.delete(stream);
+      leave();
+      stream.end();
+    }
+  }
+
+  close(): void {
+    for (const stream of this.#open) stream.end();
+  }
+}

@@ -1,0 +1,91 @@
+// Which failures mean that the database cannot be reached, and what is said of them: the place, never the password.
+import { RequestError } from '../../../run/request-error.js';
+
+export class LostConnectionError extends RequestError {
+  // A change was sent and not answered: it may be stored or not.
+  readonly uncertain: boolean;
+
+  constructor(message: string, uncertain: boolean) {
+    super('STORE_UNAVAILABLE', message);
+    this.uncertain = uncertain;
+  }
+}
+
+// Of PostgreSQL: connection, shutdown and crash, a transaction that was idle for too long, a server that only reads by
+// now. Of the system: all it has.
+const CODES = /^(?:08[0-9A-Z]{3}|57P0\d|25P03|25006|E(?!RR_)[A-Z_]+)$/;
+// What the driver says without a code.
+const SAYINGS = /^(?:Connection terminated|Client (?:has encountered|was closed)|Query read timeout)/;
+// Out of resources, a lock or an answer that did not come in time, a failing disk: the connection is still there, and
+// nothing was changed.
+const REFUSED = /^(?:53[0-9A-Z]{3}|55P03|57014|58[0-9A-Z]{3})$/;
+
+export function isLost(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return typeof code === 'string' ? CODES.test(code) : typeof message === 'string' && SAYINGS.test(message);
+}
+
+export function isRefusedNow(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && REFUSED.test(code);
+}
+
+export function describeLoss(place: Place, error: unknown, uncertain: boolean): LostConnectionError {
+  const { code, message } = error as { code?: string; message?: string };
+  const why = /client password must be a string/.test(message ?? '')
+    ? 'it wants a password, and there is none in the address'
+    : hide(message || code || 'no reason was given', place.password);
+  return new LostConnectionError(
+    `the database ${place.name} cannot be ${isRefusedNow(error) ? 'used now' : 'reached'}: ` +
+      `${why}${uncertain ? '; it is not known whether the change was stored' : ''}`,
+    uncertain,
+  );
+}
+
+function hide(text: string, password: string): string {
+  // A very short one would be told by the gaps that it leaves.
+  return password.length < 4 ? text : text.replaceAll(password, '…');
+}
+
+// Where a database is, as it may be shown.
+export interface Place {
+  readonly name: string;
+  readonly password: string;
+}
+
+export function readPlace(url: string): Place {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol))
+    throw new RequestError(
+      'INVALID_ARGUMENT',
+      'the address of a database looks like postgresql://user:password@host:5432/name',
+    );
+  // The driver would guess: with one stray % it takes the codes of all other characters for what they look like.
+  if (STRAY.test(url)) throw strayPercent();
+  decode(parsed.username);
+  return {
+    name:
+      `${decode(parsed.pathname.slice(1)) || 'postgres'} at ` +
+      `${parsed.host || parsed.searchParams.get('host') || 'localhost'}`,
+    password: decode(parsed.password),
+  };
+}
+
+const STRAY = /%(?![0-9a-f]{2})/i;
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // The reason would have the text in it.
+    throw strayPercent();
+  }
+}
+
+function strayPercent(): RequestError {
+  return new RequestError(
+    'INVALID_ARGUMENT',
+    'in the address of a database % begins the code of a character: write a % that is meant itself, in a password ' +
+      'say, as %25',
+  );
+}

@@ -1,0 +1,113 @@
+// Brings a database to the present version, each step in a transaction of its own; doing it again changes nothing, and
+// of several who do it at once each finds what the others have done.
+import type { Client } from 'pg';
+import { RequestError } from '../../../run/request-error.js';
+import type { Database } from './database.js';
+import { fromText } from './text.js';
+import { MIGRATIONS, type Migration } from './migrations.js';
+
+// "parley" in ASCII, as far as it goes; nobody else uses this number.
+export const LOCK_SPACE = 0x7061726c;
+const MIGRATING = 1;
+// Hosts that a message names.
+const NAMED = 5;
+
+const VERSION = `SELECT to_regclass('parley.meta') IS NOT NULL AS known`;
+
+export async function migrate(db: Database, migrations: readonly Migration[] = MIGRATIONS): Promise<void> {
+  const client = await db.connect();
+  try {
+    while (await takeStep(client, migrations));
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function takeStep(client: Client, migrations: readonly Migration[]): Promise<boolean> {
+  await client.query('BEGIN');
+  try {
+    await client.query('SELECT pg_advisory_xact_lock($1, $2)', [LOCK_SPACE, MIGRATING]);
+    const version = checkVersion(await readVersion(client), migrations);
+    const step = migrations.find((each) => each.version > version);
+    if (step) {
+      if (version > 0) await refuseBesideHosts(client);
+      await client.query(
+        'CREATE SCHEMA IF NOT EXISTS parley; CREATE TABLE IF NOT EXISTS parley.meta (key text PRIMARY KEY, value ' +
+          'text NOT NULL)',
+      );
+      await client.query(step.sql);
+      await client.query(
+        `INSERT INTO parley.meta (key, value) VALUES ('version', $1) ON CONFLICT (key) DO UPDATE SET value = $1`,
+        [String(step.version)],
+      );
+    }
+    await client.query('COMMIT');
+    return step !== undefined;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}
+
+// Hosts of two versions do not work side by side. The lock keeps a lease from being renewed, and a host from joining,
+// until the step is committed; whether a host that was stopped may come back afterwards is decided by its generation
+// (host-lease.ts).
+async function refuseBesideHosts(client: Client): Promise<void> {
+  await client.query('LOCK TABLE parley.hosts IN SHARE ROW EXCLUSIVE MODE');
+  const { rows } = await client.query<{ name: string }>(
+    'SELECT name FROM parley.hosts WHERE lease_until > clock_timestamp() ORDER BY name',
+  );
+  if (rows.length === 0) return;
+  const names = rows
+    .slice(0, NAMED)
+    .map(({ name }) => fromText(name))
+    .join(', ');
+  const rest = rows.length > NAMED ? ` and ${rows.length - NAMED} more` : '';
+  throw new RequestError(
+    'HOSTS_DIFFER',
+    `The database cannot be migrated while hosts of the earlier version use it: ${names}${rest}. ` +
+      'Stop them and run "parley migrate" again; a host that was killed is forgotten when its lease expires ' +
+      '(cluster.lease_sec).',
+  );
+}
+
+async function readVersion(client: Client): Promise<number> {
+  const {
+    rows: [found],
+  } = await client.query<{ known: boolean }>(VERSION);
+  if (!found?.known) return 0;
+  const {
+    rows: [row],
+  } = await client.query<{ value: string }>(`SELECT value FROM parley.meta WHERE key = 'version'`);
+  return Number(row?.value ?? 0);
+}
+
+// Refuses one of the future, and one that has to be migrated first.
+export async function checkMigrated(db: Database): Promise<void> {
+  const client = await db.connect();
+  try {
+    const version = checkVersion(await readVersion(client));
+    if (version === newest(MIGRATIONS)) return;
+    const state =
+      version === 0
+        ? 'was not prepared for Parley yet'
+        : `has version ${version}, this Parley needs ${newest(MIGRATIONS)}`;
+    throw new RequestError('DATABASE_NOT_MIGRATED', `the database ${db.place.name} ${state}: run "parley migrate"`);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+function checkVersion(version: number, migrations: readonly Migration[] = MIGRATIONS): number {
+  if (version > newest(migrations))
+    throw new RequestError(
+      'DATABASE_TOO_NEW',
+      `the database has version ${version}, this Parley knows ${newest(migrations)}: use the Parley that migrated ` +
+        'it, or a later one',
+    );
+  return version;
+}
+
+function newest(migrations: readonly Migration[]): number {
+  return migrations.at(-1)?.version ?? 0;
+}

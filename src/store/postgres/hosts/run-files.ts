@@ -1,0 +1,87 @@
+// Where the files of runs are, and what is still to be done with them: written beside the journal, removed with a
+// deleted run, or given up with a host that does not come back.
+import type { Database } from '../connection/database.js';
+import type { Site } from './site.js';
+
+export async function siteOf(db: Database, runId: string): Promise<string | null> {
+  const [row] = await db.read<{ site: string | null }>({
+    name: 'site-of',
+    text: 'SELECT site FROM parley.runs WHERE run_id = $1',
+    values: [runId],
+  });
+  return row?.site ?? null;
+}
+
+export interface Stranded {
+  readonly run_id: string;
+  // Its files are on that disk; else it has none yet, but paths that only hosts with its place have.
+  readonly hasSite: boolean;
+}
+
+// Queued for a site, or for a place, that no host has served for so long.
+export async function listStranded(db: Database, goneMs: number, limit: number): Promise<Stranded[]> {
+  const since = `clock_timestamp() - $1::double precision * interval '1 millisecond'`;
+  return db.read<Stranded>({
+    name: 'list-stranded',
+    text: `SELECT run_id, site IS NOT NULL AS "hasSite" FROM parley.runs AS run
+      WHERE status = 'queued' AND (site IS NOT NULL OR place IS NOT NULL)
+      AND NOT EXISTS (SELECT FROM parley.hosts
+      WHERE (site = run.site OR (run.site IS NULL AND place = run.place)) AND lease_until > ${since})
+      AND to_timestamp(queued_at / 1000.0) < ${since} ORDER BY queued_at, run_id LIMIT $2`,
+    values: [goneMs, limit],
+  });
+}
+
+// Runs at rest whose files beside the journal are short, or were never written; not those that have changed just now.
+export async function listUnexported(db: Database, { site, place }: Site, limit: number): Promise<string[]> {
+  return ids(
+    await db.read({
+      name: 'list-unexported',
+      text: `SELECT run_id FROM parley.runs
+        WHERE exported_seq < rasp_seq AND status IN ('waiting_user', 'succeeded', 'failed', 'canceled')
+      AND to_timestamp(updated_at / 1000.0) < clock_timestamp() - interval '3 seconds' AND (site = $1::text
+        OR (site IS NULL AND place = $2::text)) ORDER BY updated_at LIMIT $3`,
+      values: [site, place, limit],
+    }),
+  );
+}
+
+export async function markExported(db: Database, runId: string, seq: number): Promise<void> {
+  await db.read({
+    name: 'mark-exported',
+    text:
+      'UPDATE parley.runs SET exported_seq = $2::bigint WHERE run_id = $1 AND exported_seq < $2::bigint ' +
+      'RETURNING run_id',
+    values: [runId, seq],
+  });
+}
+
+// Deleted runs whose files are here, if they have any.
+export async function listLeftovers(
+  db: Database,
+  { site, place }: Site,
+  except: readonly string[],
+  limit: number,
+): Promise<string[]> {
+  return ids(
+    await db.read({
+      name: 'list-leftovers',
+      text:
+        'SELECT run_id FROM parley.leftovers WHERE (site = $1::text OR (site IS NULL AND place = $2::text)) ' +
+        'AND run_id <> ALL($3::text[]) ORDER BY run_id LIMIT $4',
+      values: [site, place, except, limit],
+    }),
+  );
+}
+
+export async function forgetLeftover(db: Database, runId: string): Promise<void> {
+  await db.read({
+    name: 'forget-leftover',
+    text: 'DELETE FROM parley.leftovers WHERE run_id = $1 RETURNING run_id',
+    values: [runId],
+  });
+}
+
+function ids(rows: readonly { readonly run_id?: string }[]): string[] {
+  return rows.map(({ run_id: id }) => id as string);
+}
