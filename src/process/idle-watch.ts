@@ -78,8 +78,8 @@ export class IdleWatch {
 
   #after(ms: number, rules: SilenceRules, act: () => void): void {
     this.#stops.push(
-      this.#timers.set(ms, async () => {
-        if ((await this.isQuiet()) && this.#rules === rules) act();
+      this.#timers.set(ms, () => {
+        void this.isQuiet().then((isQuiet) => isQuiet && this.#rules === rules && act());
       }),
     );
   }

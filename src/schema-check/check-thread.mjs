@@ -22,7 +22,7 @@ const port = parentPort;
 if (!port) throw new Error('check-thread.mjs runs only as a worker thread');
 
 // The first use of the library compiles it: nobody's deadline pays for that.
-meta.validateSchema({ type: 'object' });
+void meta.validateSchema({ type: 'object' });
 port.on('message', (/** @type {Job} */ job) => port.postMessage({ id: job.id, ...check(job) }));
 port.postMessage({ ready: true });
 

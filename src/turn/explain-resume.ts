@@ -22,7 +22,7 @@ export async function explainResume(deps: OrchestratorDeps, engine: Engine, { sp
 
 // Before the first run of a server is created: its profile then states what is true.
 export async function probeEngines({ host }: OrchestratorDeps): Promise<void> {
-  await Promise.all(ENGINES.map((engine) => host.probeResume?.(engine)));
+  await Promise.all(ENGINES.map(async (engine) => host.probeResume?.(engine)));
 }
 
 async function probeWithin({ host, timers }: OrchestratorDeps, engine: Engine): Promise<ResumeKnowledge | null> {

@@ -36,7 +36,13 @@ export async function lookAtData(path: string, isBeside: boolean, look: DamageOp
     ];
   try {
     const data = isThere ? await openForReading(path) : null;
-    if (data) return await lookInside(path, data, room, look).finally(() => data.close());
+    if (data) {
+      try {
+        return await lookInside(path, data, room, look);
+      } finally {
+        await data.close();
+      }
+    }
   } catch (error) {
     return [missing((refusalOf(error) ?? (error as Error)).message)];
   }
