@@ -25,9 +25,16 @@ async function dataTypes(name, file, schema) {
     format: false,
   });
   return (
-    `${banner(file)}${text.trim()}\n\nexport const ${name.toUpperCase().replace('DATA', '_TYPES')} = ` +
+    `${banner(file)}${allowUndefined(text.trim())}\n\nexport const ${name.toUpperCase().replace('DATA', '_TYPES')} = ` +
     `${JSON.stringify(types, null, 2)} as const satisfies readonly (keyof ${name})[];\n`
   );
+}
+
+// An optional member that is undefined is not written: JSON leaves it out.
+function allowUndefined(text) {
+  return text
+    .replaceAll(/^(\w+\?: )([^{\n]+)$/gm, '$1$2 | undefined')
+    .replaceAll(/^(\w+\?: \{[^}]*\}(?:\[\])?)$/gm, '$1 | undefined');
 }
 
 // Definitions get a title of their own, else the generated names depend on their order.

@@ -60,7 +60,7 @@ updated_at: FcmpTimestamp
  * The run succeeded.
  */
 export interface FcmpConversationCompleted {
-result?: FcmpJson
+result?: FcmpJson | undefined
 }
 /**
  * The run failed.
@@ -80,13 +80,13 @@ message: string
 /**
  * What a program needs besides the code: `unanswered`, the question that can no longer be answered; `reason`, HOST_CRASHED_TWICE where hosts crashed twice with the run (`crashes`).
  */
-details?: JsonObject
+details?: JsonObject | undefined
 }
 /**
  * The run was canceled.
  */
 export interface FcmpConversationCanceled {
-actor?: FcmpActor
+actor?: FcmpActor | undefined
 }
 /**
  * Who did it.
@@ -100,7 +100,7 @@ name: string
 /**
  * The name of the token, where it is not the name of the person.
  */
-token?: string
+token?: string | undefined
 }
 /**
  * What the person said first.
@@ -119,21 +119,21 @@ options: FcmpOption[]
 /**
  * What an approval is about: the exact command, patch or permissions.
  */
-action?: JsonObject
+action?: JsonObject | undefined
 /**
  * Of the action, the folder and what the agent may do: what the decision is bound to.
  */
-digest?: string
+digest?: string | undefined
 /**
  * What an answer must fit, where the engine says so.
  */
-response_schema?: JsonObject
-fields?: FcmpField[]
-default?: FcmpJson
+response_schema?: JsonObject | undefined
+fields?: FcmpField[] | undefined
+default?: FcmpJson | undefined
 /**
  * How the agent asked; conversation: it asked nothing, its turn just ended.
  */
-channel?: ("native" | "tool" | "envelope" | "conversation")
+channel?: ("native" | "tool" | "envelope" | "conversation") | undefined
 }
 /**
  * One offered answer.
@@ -141,7 +141,7 @@ channel?: ("native" | "tool" | "envelope" | "conversation")
 export interface FcmpOption {
 label: string
 value: FcmpJson
-description?: string
+description?: string | undefined
 }
 /**
  * One of several questions asked in one turn.
@@ -151,7 +151,7 @@ id: string
 kind: FcmpInteractionKind
 prompt: string
 options: FcmpOption[]
-default?: FcmpJson
+default?: FcmpJson | undefined
 }
 /**
  * A piece of a message.
@@ -166,7 +166,7 @@ text: string
 export interface FcmpAssistantMessageFinal {
 message_id: (string | null)
 text: string
-truncated?: boolean
+truncated?: boolean | undefined
 }
 /**
  * What the agent thought.
@@ -203,10 +203,10 @@ call_id: (string | null)
 name: string
 kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
 status: ("completed" | "failed" | "declined")
-output?: FcmpJson
-error?: string
-exit_code?: (number | null)
-duration_ms?: number
+output?: FcmpJson | undefined
+error?: string | undefined
+exit_code?: (number | null) | undefined
+duration_ms?: number | undefined
 }
 /**
  * The agent changed a file.
@@ -220,14 +220,14 @@ kind: ("add" | "update" | "delete" | "unknown")
  */
 export interface FcmpUsage {
 scope: FcmpUsageScope
-input_tokens?: number
-cached_input_tokens?: number
-output_tokens?: number
-reasoning_tokens?: number
-total_tokens?: number
-cost_usd?: number
-duration_ms?: number
-model?: string
+input_tokens?: number | undefined
+cached_input_tokens?: number | undefined
+output_tokens?: number | undefined
+reasoning_tokens?: number | undefined
+total_tokens?: number | undefined
+cost_usd?: number | undefined
+duration_ms?: number | undefined
+model?: string | undefined
 }
 /**
  * A person's answer was accepted.
@@ -236,13 +236,13 @@ export interface FcmpInteractionReplyAccepted {
 interaction_id: string
 resolution_mode: "user_reply"
 accepted_at: FcmpTimestamp
-response?: FcmpJson
-finish?: boolean
-actor?: FcmpActor
+response?: FcmpJson | undefined
+finish?: boolean | undefined
+actor?: FcmpActor | undefined
 /**
  * Of an approval: whether the client showed all of it before the decision; absent where the client did not say.
  */
-review?: ("seen" | "unread")
+review?: ("seen" | "unread") | undefined
 }
 /**
  * Nobody answered in time; the policy decided.
@@ -251,7 +251,7 @@ export interface FcmpInteractionAutoDecideTimeout {
 interaction_id: string
 resolution_mode: "auto_decide_timeout"
 policy: ("engine_judgement" | "use_default" | "finish" | "decline")
-response?: FcmpJson
+response?: FcmpJson | undefined
 }
 /**
  * Something a careful reader should know.
@@ -259,9 +259,9 @@ response?: FcmpJson
 export interface FcmpDiagnosticWarning {
 code: string
 message: string
-suppressed_count?: number
-stream?: ("stdout" | "stderr")
-terminal?: boolean
+suppressed_count?: number | undefined
+stream?: ("stdout" | "stderr") | undefined
+terminal?: boolean | undefined
 }
 /**
  * Output that could not be understood.

@@ -55,25 +55,25 @@ export interface RaspLifecycleRunCreated {
 engine: string
 execution_mode: ("auto" | "interactive")
 prompt: string
-request_id?: string
-cwd?: string
-model?: string
-permission?: ("read-only" | "workspace-write" | "full")
+request_id?: string | undefined
+cwd?: string | undefined
+model?: string | undefined
+permission?: ("read-only" | "workspace-write" | "full") | undefined
 labels?: {
 [k: string]: string
-}
-runtime_options?: JsonObject
-output_schema?: JsonObject
-continue_from?: string
+} | undefined
+runtime_options?: JsonObject | undefined
+output_schema?: JsonObject | undefined
+continue_from?: string | undefined
 /**
  * The run whose conversation it began with a copy of.
  */
-fork_from?: string
+fork_from?: string | undefined
 /**
  * The run that a stop of Parley interrupted and that this one repeats (recovery.running).
  */
-retry_of?: string
-actor?: RaspActor
+retry_of?: string | undefined
+actor?: RaspActor | undefined
 }
 /**
  * Who did it.
@@ -87,7 +87,7 @@ name: string
 /**
  * The name of the token, where it is not the name of the person.
  */
-token?: string
+token?: string | undefined
 }
 /**
  * The run took an edge of the chart.
@@ -97,9 +97,9 @@ from: RaspState
 to: RaspState
 trigger: RaspTrigger
 updated_at: RaspTimestamp
-error?: RaspError
-result?: RaspJson
-actor?: RaspActor
+error?: RaspError | undefined
+result?: RaspJson | undefined
+actor?: RaspActor | undefined
 }
 /**
  * Why a run failed.
@@ -113,7 +113,7 @@ message: string
 /**
  * What a program needs besides the code: `unanswered`, the question that can no longer be answered; `reason`, HOST_CRASHED_TWICE where hosts crashed twice with the run (`crashes`).
  */
-details?: JsonObject
+details?: JsonObject | undefined
 }
 /**
  * A turn begins; secrets in argv are replaced.
@@ -121,8 +121,8 @@ details?: JsonObject
 export interface RaspLifecycleTurnStarted {
 argv: string[]
 resumed: boolean
-engine_version?: (string | null)
-cwd?: string
+engine_version?: (string | null) | undefined
+cwd?: string | undefined
 }
 /**
  * The engine process runs.
@@ -151,7 +151,7 @@ export interface RaspReadBytes {
 /**
  * Where in the log it begins, if not at 0: an engine that stays has one log for all its turns.
  */
-from?: number
+from?: number | undefined
 bytes: number
 sha256: string
 }
@@ -161,14 +161,14 @@ sha256: string
 export interface RaspLifecycleSessionBound {
 session_id: string
 handle_type: "session_id"
-model?: string
+model?: string | undefined
 }
 /**
  * The engine reached a step of its own that carries no content.
  */
 export interface RaspLifecycleEngineProgress {
 phase: string
-reason?: string
+reason?: string | undefined
 }
 /**
  * The engine prints nothing, and the turn goes on. Its ts is that of the event before it, when the silence began; said once until the next output.
@@ -219,7 +219,7 @@ warnings: {
 [k: string]: number
 }
 }
-digest?: (string | null)
+digest?: (string | null) | undefined
 }
 /**
  * A piece of the reply, in order; correlation.item_id groups the pieces.
@@ -232,7 +232,7 @@ text: string
  */
 export interface RaspAgentMessageFinal {
 text: string
-truncated?: boolean
+truncated?: boolean | undefined
 }
 /**
  * What the agent thought, as far as the engine tells.
@@ -257,14 +257,14 @@ done: boolean
  */
 export interface RaspAgentUsage {
 scope: RaspUsageScope
-input_tokens?: number
-cached_input_tokens?: number
-output_tokens?: number
-reasoning_tokens?: number
-total_tokens?: number
-cost_usd?: number
-duration_ms?: number
-model?: string
+input_tokens?: number | undefined
+cached_input_tokens?: number | undefined
+output_tokens?: number | undefined
+reasoning_tokens?: number | undefined
+total_tokens?: number | undefined
+cost_usd?: number | undefined
+duration_ms?: number | undefined
+model?: string | undefined
 }
 /**
  * The agent calls a tool.
@@ -280,7 +280,7 @@ input: RaspJson
 export interface RaspToolCallUpdated {
 name: string
 kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
-output?: string
+output?: string | undefined
 }
 /**
  * A tool call is over.
@@ -289,10 +289,10 @@ export interface RaspToolCallCompleted {
 name: string
 kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
 status: ("completed" | "failed" | "declined")
-output?: RaspJson
-error?: string
-exit_code?: (number | null)
-duration_ms?: number
+output?: RaspJson | undefined
+error?: string | undefined
+exit_code?: (number | null) | undefined
+duration_ms?: number | undefined
 }
 /**
  * The agent changed a file.
@@ -307,7 +307,7 @@ kind: ("add" | "update" | "delete" | "unknown")
 export interface RaspArtifactResultWritten {
 path: string
 bytes: number
-sha256?: string
+sha256?: string | undefined
 }
 /**
  * The agent needs a person.
@@ -320,22 +320,22 @@ options: RaspOption[]
 /**
  * What an approval is about: the exact command, patch or permissions.
  */
-action?: JsonObject
+action?: JsonObject | undefined
 /**
  * Of the action, the folder and what the agent may do: what the decision is bound to.
  */
-digest?: string
+digest?: string | undefined
 /**
  * What an answer must fit, where the engine says so.
  */
-response_schema?: JsonObject
+response_schema?: JsonObject | undefined
 asked_at: RaspTimestamp
-fields?: RaspField[]
-default?: RaspJson
+fields?: RaspField[] | undefined
+default?: RaspJson | undefined
 /**
  * How the agent asked; conversation: it asked nothing, its turn just ended.
  */
-channel?: ("native" | "tool" | "envelope" | "conversation")
+channel?: ("native" | "tool" | "envelope" | "conversation") | undefined
 }
 /**
  * One offered answer.
@@ -343,7 +343,7 @@ channel?: ("native" | "tool" | "envelope" | "conversation")
 export interface RaspOption {
 label: string
 value: RaspJson
-description?: string
+description?: string | undefined
 }
 /**
  * One of several questions asked in one turn.
@@ -353,7 +353,7 @@ id: string
 kind: RaspInteractionKind
 prompt: string
 options: RaspOption[]
-default?: RaspJson
+default?: RaspJson | undefined
 }
 /**
  * A person's answer was accepted.
@@ -362,14 +362,14 @@ export interface RaspInteractionReplyAccepted {
 interaction_id: string
 resolution_mode: "user_reply"
 accepted_at: RaspTimestamp
-response?: RaspJson
-finish?: boolean
-actor?: RaspActor
+response?: RaspJson | undefined
+finish?: boolean | undefined
+actor?: RaspActor | undefined
 /**
  * Of an approval: whether the client showed all of it before the decision; absent where the client did not say.
  */
-review?: ("seen" | "unread")
-idempotency_key?: string
+review?: ("seen" | "unread") | undefined
+idempotency_key?: string | undefined
 }
 /**
  * Nobody answered in time; the policy decided.
@@ -378,8 +378,8 @@ export interface RaspInteractionAutoDecideTimeout {
 interaction_id: string
 resolution_mode: "auto_decide_timeout"
 policy: ("engine_judgement" | "use_default" | "finish" | "decline")
-decided_at?: RaspTimestamp
-response?: RaspJson
+decided_at?: RaspTimestamp | undefined
+response?: RaspJson | undefined
 }
 /**
  * A stored decision was handed to the engine.
@@ -389,7 +389,7 @@ interaction_id: string
 decision: ("approve" | "approve_for_session" | "decline" | "cancel")
 digest: string
 applied_at: RaspTimestamp
-actor?: RaspActor
+actor?: RaspActor | undefined
 }
 /**
  * The parser met something it did not expect.
@@ -397,31 +397,31 @@ actor?: RaspActor
 export interface RaspDiagnosticParserWarning {
 code: string
 message: string
-event_type?: string
-path?: string
+event_type?: string | undefined
+path?: string | undefined
 /**
  * How many lines, where one warning speaks for several.
  */
-lines?: number
+lines?: number | undefined
 /**
  * Where the first of them begins.
  */
-first_byte?: number
+first_byte?: number | undefined
 /**
  * Codes of oddities seen in these lines.
  */
-flags?: string[]
+flags?: string[] | undefined
 /**
  * Of the engine whose output has drifted, where it is known.
  */
-engine_version?: string
+engine_version?: string | undefined
 }
 /**
  * The engine reported something that does not end the turn.
  */
 export interface RaspDiagnosticEngineWarning {
 message: string
-code?: string
+code?: string | undefined
 }
 /**
  * The engine reported an error.
@@ -432,9 +432,9 @@ message: string
  * true: the engine says that the turn is over
  */
 terminal: boolean
-code?: string
-http_status?: number
-retryable?: boolean
+code?: string | undefined
+http_status?: number | undefined
+retryable?: boolean | undefined
 }
 /**
  * The process ended well, but nothing shows success.
@@ -451,14 +451,14 @@ text: string
 /**
  * number of the piece, where a line was too long for one event
  */
-part?: number
+part?: number | undefined
 }
 /**
  * A piece of stderr as text, without its end of line.
  */
 export interface RaspRawStderr {
 text: string
-part?: number
+part?: number | undefined
 }
 
 export const RASP_TYPES = [

@@ -8,7 +8,7 @@ import { CHART, step, STICKY_CHART, type Edge, type RunEvent, type RunState, typ
 
 export interface EdgeDetails extends Pick<RaspData['lifecycle.state.changed'], 'error' | 'result' | 'actor'> {
   readonly now: number;
-  readonly sessionId?: string | null;
+  readonly sessionId?: string | null | undefined;
   // The edges of sessions.sticky count too.
   readonly sticky?: boolean | undefined;
 }

@@ -161,20 +161,22 @@ export interface RunChange {
     readonly status?: RunState;
     readonly attempt_number?: number;
     readonly epoch?: number;
-    readonly error?: RunError;
-    readonly result?: Json;
-    readonly cancel_requested?: CancelWish;
+    readonly error?: RunError | undefined;
+    readonly result?: Json | undefined;
+    readonly cancel_requested?: CancelWish | undefined;
   };
-  readonly journal?: JournalFlush;
+  readonly journal?: JournalFlush | undefined;
   // The turn that ended, for the counts.
-  readonly turn?: TurnCounts;
-  readonly handle?: EngineSessionHandle;
-  readonly ask?: Omit<InteractionRecord, 'run_id' | 'state' | 'resolution'>;
-  readonly resolve?: {
-    readonly interaction_id: string;
-    readonly state: Exclude<InteractionState, 'pending'>;
-    readonly resolution: Resolution;
-  };
+  readonly turn?: TurnCounts | undefined;
+  readonly handle?: EngineSessionHandle | undefined;
+  readonly ask?: Omit<InteractionRecord, 'run_id' | 'state' | 'resolution'> | undefined;
+  readonly resolve?:
+    | {
+        readonly interaction_id: string;
+        readonly state: Exclude<InteractionState, 'pending'>;
+        readonly resolution: Resolution;
+      }
+    | undefined;
   // A run that is created in the same transaction, unless its request id is known or somebody wants this run canceled.
   readonly create?: NewRun | undefined;
   // Who is to be told of it.

@@ -167,7 +167,7 @@ function openLog({ logLevel }: ServeOptions, io: Io): Logger {
   return pino(
     {
       level,
-      base: undefined,
+      base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: {
         err: (error: unknown) =>
