@@ -166,6 +166,19 @@ async function walk(run: RunRecord, ...events: readonly RunEvent[]): Promise<Run
   return run;
 }
 
+test('the time of a change never lies before that of the last event, whatever the clock says', async () => {
+  const run = await createRun();
+  const late = { now: () => NOW - 60_000 };
+  const applied = await applyRunEvent({ store, clock: late, ids, hooks, dataDir: '' }, run, {
+    event: 'turn.started',
+    facts: WAITS,
+  });
+  expect(applied.applied).toBe(true);
+  const [line] = (await store.readJournal(run.run_id, 'rasp', { limit: 10 })).slice(-1);
+  const { ts, data: told } = JSON.parse(line ?? '') as { ts: string; data: { updated_at: string } };
+  expect([Date.parse(ts), Date.parse(told.updated_at)]).toEqual([NOW, NOW]);
+});
+
 const WAY_TO: Record<RunState, readonly RunEvent[]> = {
   queued: [],
   running: ['turn.started'],

@@ -43,6 +43,27 @@ test('requests are numbered from 1, written in their order, and resolve with the
   expect(await Promise.all([first, second])).toEqual([null, 'two']);
 });
 
+test('a request whose answer could not be written still waits for one, and is answered once', () => {
+  let isBroken = true;
+  const sent: string[] = [];
+  const peer = new JsonRpcPeer({
+    write: (line) => {
+      if (isBroken) throw new Error('the pipe is full');
+      sent.push(line);
+    },
+    timers: new SimulatedTimers(),
+    handlers: { notified: none, asked: none, unreadable: none },
+  });
+  peer.receive(Buffer.from('{"id":7,"method":"may I?"}\n'));
+  expect(() => peer.respond(7, 'yes')).toThrow('the pipe is full');
+  expect(peer.asked.map(({ id }) => id)).toEqual([7]);
+  isBroken = false;
+  peer.respond(7, 'yes');
+  expect(peer.asked).toEqual([]);
+  expect(() => peer.respond(7, 'yes')).toThrow('waits for an answer');
+  expect(sent).toEqual(['{"id":7,"result":"yes"}\n']);
+});
+
 test('an error rejects with its code, message and data', async () => {
   const { peer, say } = meet();
   const failed = failure(peer.request('a'));

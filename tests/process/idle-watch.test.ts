@@ -1,0 +1,82 @@
+// Silence of a child, with time moved by hand: only its own silence counts.
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { IdleWatch, type SilenceRules } from '../../src/process/idle-watch.js';
+import { SimulatedTimers } from '../support/simulated-timers.js';
+
+function watch(changes: Partial<SilenceRules> = {}) {
+  const timers = new SimulatedTimers();
+  const idle = new IdleWatch(timers);
+  const told: string[] = [];
+  idle.start({
+    idleMs: 100,
+    toolMs: 1000,
+    noticeMs: null,
+    isToolRunning: () => false,
+    onLimit: (reason) => told.push(reason),
+    onNotice: () => told.push('notice'),
+    ...changes,
+  });
+  // As long as the watch itself waits before it decides.
+  const settle = async (): Promise<void> => {
+    for (let round = 0; round < 4; round += 1) await setImmediate();
+  };
+  return { timers, idle, told, settle };
+}
+
+test('silence up to the limit is reported once', async () => {
+  const { timers, told, settle } = watch();
+  timers.advance(99);
+  await settle();
+  expect(told).toEqual([]);
+  timers.advance(1);
+  await settle();
+  expect(told).toEqual(['idle_timeout']);
+});
+
+test('output that waited to be read when the timer fired is no silence', async () => {
+  const { timers, idle, told, settle } = watch();
+  timers.advance(100);
+  // The timer came before the pipe was looked at; the chunk is read in the same round.
+  idle.hold();
+  idle.release();
+  await settle();
+  expect(told).toEqual([]);
+  timers.advance(100);
+  await settle();
+  expect(told).toEqual(['idle_timeout']);
+});
+
+test('a stream that we hold back is not silent', async () => {
+  const { timers, idle, told, settle } = watch();
+  timers.advance(100);
+  idle.hold();
+  await settle();
+  timers.advance(1000);
+  await settle();
+  expect(told).toEqual([]);
+  idle.release();
+  timers.advance(100);
+  await settle();
+  expect(told).toEqual(['idle_timeout']);
+});
+
+test('rules that were replaced or stopped meanwhile decide nothing', async () => {
+  const { timers, idle, told, settle } = watch();
+  timers.advance(100);
+  idle.stop();
+  await settle();
+  expect(told).toEqual([]);
+});
+
+test('while a tool call is running its own limit applies, and silence is reported before it', async () => {
+  const { timers, told, settle } = watch({ isToolRunning: () => true, noticeMs: 500 });
+  timers.advance(499);
+  await settle();
+  expect(told).toEqual([]);
+  timers.advance(1);
+  await settle();
+  timers.advance(500);
+  await settle();
+  expect(told).toEqual(['notice', 'tool_timeout']);
+});
