@@ -9,6 +9,7 @@ import { describe, expect, test } from 'vitest';
 import { recordedShape } from '../../bench/recorded-shapes.mjs';
 import { applyRunEvent } from '../../src/journal/apply-run-event.js';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
+import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import { runFolder } from '../../src/journal/run-folder.js';
 import { NO_FACTS } from '../../src/run/guards.js';
 import type { RunChange, RunRecord, Store } from '../../src/store/store.js';
@@ -240,6 +241,23 @@ describe('a start', () => {
       });
     }
     expect(again.failures.splice(0)).toMatchObject([{ message: 'the home cannot be read' }]);
+    await again.close();
+  });
+
+  test('fails a waiting run whose session was in a process: no process outlives the host that had it', async () => {
+    const root = createRoot();
+    const bench = await openBench(root);
+    const run = await waitingRun(bench);
+    await bench.close();
+    const db = await openDatabase(join(bench.data.path, 'parley.db'));
+    db.exec(`UPDATE request_interactive_runtime
+      SET session_handle_json = replace(session_handle_json, '"session_id"', '"process"')`);
+    db.close();
+    const again = await openBench(root, { host: { hasSession: async () => true } });
+    expect(await again.data.store.loadRun(run.run_id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'SESSION_RESUME_FAILED' },
+    });
     await again.close();
   });
 
