@@ -26,7 +26,7 @@ test.each(Object.entries(proved))('%s is owned by tests that exist', (_id, names
     const [file = '', name = ''] = owner.split(' > ');
     const source = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
     // As the name of a test, plain or of a table: followed by its function.
-    expect(source, owner).toMatch(new RegExp(`[\\w)]\\((['"\`])${escape(name)}\\1, (?:async )?\\(`));
+    expect(source, owner).toMatch(new RegExp(`[\\w)]\\(\\s*(['"\`])${escape(name)}\\1,\\s+(?:async )?\\(`));
   }
 });
 
