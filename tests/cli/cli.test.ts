@@ -150,7 +150,7 @@ describe('parse', () => {
     }
   });
 
-  test('the recorded stderr becomes raw events, and the end of the turn tells the size and hash of both streams', async () => {
+  test('recorded stderr becomes raw events; the end of the turn has the size and hash of both streams', async () => {
     const events = raspOf(await parseCodex(PLAIN, '--stderr', stderrFile));
     const ended = events.find(({ event }) => event.type === 'lifecycle.turn.ended');
     expect(ended?.data).toMatchObject({

@@ -103,7 +103,7 @@ const TRAPS = {
 };
 
 describe.each(['codex', 'gemini', 'opencode'] as const)('%s', (engine) => {
-  test('a read-only run writes nothing, executes nothing and starts no program of the workspace, but asks by its own tool', async () => {
+  test('a read-only run writes and executes nothing, starts no workspace program, but asks by its tool', async () => {
     const bench = await openRealBench(engine);
     const sprung = layTraps(bench);
     const before = readdirSync(bench.cwd);
@@ -124,7 +124,7 @@ describe.each(['codex', 'gemini', 'opencode'] as const)('%s', (engine) => {
     expect(readdirSync(bench.cwd)).toEqual(before);
   });
 
-  test('a workspace-write run writes files and starts no program of the workspace; what the workspace tells its agents is told, but by Codex', async () => {
+  test('a workspace-write run writes files, runs no workspace program; all but Codex read its AGENTS.md', async () => {
     const bench = await openRealBench(engine);
     const sprung = layTraps(bench);
     writeFileSync(join(bench.cwd, engine === 'gemini' ? 'GEMINI.md' : 'AGENTS.md'), 'Always write in verse.');
@@ -170,8 +170,7 @@ test.each([
   ['found', '.opencode/plugin/evil.js', {}],
   ['named', 'evil.js', { plugin: ['./evil.js'] }],
 ])(
-  'opencode: a workspace with a plugin that is %s is refused below full, since nothing keeps OpenCode from ' +
-    'executing it',
+  'opencode: below full a workspace with a plugin that is %s is refused, as OpenCode would execute it',
   async (_how, path, config) => {
     const bench = await openRealBench('opencode');
     const sprung = join(bench.root, 'sprung');

@@ -127,7 +127,7 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
     }
   });
 
-  test('gives the same in slices of their own parsers that share a memory, each of which names the session once', () => {
+  test('gives the same events when parsed in slices with shared memory, each naming the session once', () => {
     const memory = newMemory();
     const lines = stdout.toString('utf8').split(/(?<=\n)/);
     const drafts: RaspDraft[] = [];

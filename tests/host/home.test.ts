@@ -75,7 +75,7 @@ test.each([
   },
 );
 
-test('the settings of gemini have the question tool of this turn, keep what the user set, and keep sessions', async () => {
+test('the gemini settings add the question tool of this turn, keep the user settings and keep sessions', async () => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
   put(
@@ -220,7 +220,7 @@ test('settings: none is the default, known ones are taken, anything else is refu
   }
 });
 
-test('settings: a webhook has a name of its own, an address over HTTP without credentials, and one place for its secret', async () => {
+test('settings: a webhook has a unique name, an HTTP address without credentials and one secret source', async () => {
   const folder = createRoot();
   const hook = { name: 'chat', url: 'https://example.org/in?x=1', secret_env: 'CHAT_SECRET' };
   const read = (webhooks: unknown) => {

@@ -114,7 +114,7 @@ test('a listener whose connection was ended listens again, and says that somethi
   expect(missed()).toBe(3);
 });
 
-test('a connection that says nothing any more is found out and replaced, and what may have been missed is told', async () => {
+test('a connection that went silent is detected and replaced, and possibly missed commits are reported', async () => {
   const stores = await withStores();
   const proxy = await stores.proxy();
   const [one, two] = [await stores.store(), await stores.store({ url: proxy.url, checkMs: 100 })];

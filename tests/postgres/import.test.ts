@@ -71,7 +71,7 @@ async function ownDatabase(options?: { empty: boolean }): Promise<TestDatabase> 
   return database;
 }
 
-test('runs that ended, failed and wait are imported, verify, and go on with a server on the same data directory', async () => {
+test('imported ended, failed and waiting runs verify and continue on a server on the same data directory', async () => {
   const database = await ownDatabase();
   const site = createSite();
   const play = (...args: string[]) =>
@@ -122,7 +122,7 @@ test('runs that ended, failed and wait are imported, verify, and go on with a se
   await expectImported(database, site, { copied: 0, known: 3 });
 });
 
-test('every row arrives as it was, whatever its texts are; notifications too, and those of deleted runs once', async () => {
+test('every row arrives unchanged, whatever its text; notifications too, those of deleted runs once', async () => {
   const stores = await withStores();
   const site = createSite();
   const there: Record<string, unknown>[] = [];
@@ -255,7 +255,7 @@ test('an import that is killed is done again, and then everything is there once'
   ]);
 });
 
-test('a run that is there with another content is named and left as it is, one that was changed is not copied, and all others are', async () => {
+test('a run that exists with other content is named and kept, a changed one is skipped, others copied', async () => {
   const stores = await withStores();
   const site = createSite();
   const store = await stores.store();

@@ -97,7 +97,7 @@ test('a stranger on the port of a host that died gets no token of a command, whi
   expect(await hosts.database.query('SELECT FROM parley.hosts')).toHaveLength(2);
 });
 
-test('a stranger on the port of a host that died gets no token of another host that looks for files there', async () => {
+test('an impostor on the port of a dead host gets no token from another host that looks for files there', async () => {
   const hosts = await withHosts({ files: 'host' });
   const { a, b, id } = await playedOnFirst(hosts);
   const before = await readyOf(a);
@@ -174,7 +174,7 @@ test('one that proves itself and leads elsewhere is not followed', async () => {
   expect(elsewhere.asked).toEqual([]);
 });
 
-test('a browser that was signed in by one host is signed in at another with a different data directory, and out at both', async () => {
+test('signing in or out at one host applies at another host with a different data directory', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
   const signedIn = await fetch(`${a.url}/v1/sign-in`, {

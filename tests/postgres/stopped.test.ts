@@ -98,7 +98,7 @@ test('stopped in the middle of printing: nothing more of it is stored, and what 
   await proves(b.client, id);
 });
 
-test('stopped in the middle of printing, with no other host: woken, it ends what prints and stores nothing more as the host that it was', async () => {
+test('suspended while printing, a lone host ends the process on waking and stores no more as its old id', async () => {
   const hosts = await withHosts({ slots: 1 });
   const { a, id } = await stopPrinting(hosts);
   await expect
@@ -121,8 +121,7 @@ test('stopped in the middle of printing, with no other host: woken, it ends what
 });
 
 test.each(['shared', 'host'] as const)(
-  'stopped while a process waits with a run (files: %s): answers that another takes are applied once, and nothing ' +
-    'of the old process is stored',
+  'suspended with a waiting process (files: %s): another host applies answers once, old output is dropped',
   async (files) => {
     const hosts = await withHosts({ files, slots: 1, goneSec: 3600 });
     const approved = join(hosts.site.root, 'approved.txt');

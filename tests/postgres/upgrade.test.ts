@@ -26,7 +26,7 @@ async function withOldDatabase(): Promise<{ site: Site; database: TestDatabase; 
 const jobs = (database: TestDatabase) =>
   database.query<{ task_identifier: string }>('SELECT task_identifier FROM graphile_worker.jobs ORDER BY 1');
 
-test('a database of the previous version is upgraded: waiting runs are answered to the end, old jobs are deleted', async () => {
+test('a database of the previous version is upgraded: waiting runs can be answered, old jobs are deleted', async () => {
   const { site, database, env } = await withOldDatabase();
   expect((await jobs(database)).map((job) => job.task_identifier)).toEqual([
     'parley_decide',

@@ -257,7 +257,7 @@ describe('guards', () => {
     expect(sorted(Object.keys(GUARD_HOLDS))).toEqual(sorted(Object.keys(GUARDS)));
   });
 
-  test('an event whose guard does not hold is refused with the name of the guard, and every other pair by its own code', () => {
+  test('an event whose guard fails is refused with the name of the guard, and every other pair by its own code', () => {
     for (const [state, event] of ALL_PAIRS) {
       const edge = contract.edges.find((candidate) => candidate.from === state && candidate.on === event);
       for (const facts of ALL_FACTS) {
@@ -280,7 +280,7 @@ describe('guards', () => {
       expect(step('waiting_user', 'interaction.auto_decide.timeout', facts).legal).toBe(!facts.requireUserReply);
   });
 
-  test('after a restart a waiting run has exactly one way: it stays if question and handle are there, else it fails', () => {
+  test('after a restart a waiting run stays if its question and handle exist; otherwise it fails', () => {
     for (const facts of ALL_FACTS) {
       const stays = step('waiting_user', 'restart.preserve_waiting', facts);
       const fails = step('waiting_user', 'restart.reconcile_failed', facts);
@@ -413,7 +413,7 @@ describe('error codes', () => {
     }
   });
 
-  test('request errors have a status of an error; run errors and diagnostics are data and have none, except a defect of our own', () => {
+  test('request errors have an error status; run errors and diagnostics have none, except INTERNAL', () => {
     for (const [code, entry] of every) {
       if (entry.kind === 'request')
         expect(entry.http_status, code).toSatisfy(

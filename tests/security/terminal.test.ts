@@ -11,7 +11,7 @@ const HOSTILE =
 // Colours and the cursor are ours; what comes in one byte, or through strings to the terminal, never is.
 const OBEYED = /[\u0080-\u009f\u007f\u0000\u0007\u0008\u202a-\u202e\u2066-\u2069]|\u001b[\]P_^X]|\u001b\[2J/;
 
-test('no command lets an agent, a prompt, a label or a file name control the terminal, as text or as JSON', async () => {
+test('no command lets an agent, prompt, label or file name control the terminal, as text or as JSON', async () => {
   const site = createSite();
   const made = await parley(site, [
     'run',

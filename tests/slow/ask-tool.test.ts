@@ -72,7 +72,7 @@ test.each(['2024-11-05', '2025-06-18', '2025-11-25'])(
   },
 );
 
-test('a form without fields is refused in words that the agent can read; with one, or with a prompt, it is taken', async () => {
+test('a form without fields is refused with a message for the agent; with a field or prompt it is taken', async () => {
   const file = join(createRoot(), 'asks.jsonl');
   const { answers } = await converse(
     file,
@@ -94,7 +94,7 @@ test('a form without fields is refused in words that the agent can read; with on
   ]);
 });
 
-test('a question that the tool took and the engine had no time to print is told with the failure of its run', async () => {
+test('a question the tool took before the engine could print it is reported with the failure of its run', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const { run_id: runId } = await bench.orchestrator.create({

@@ -58,7 +58,7 @@ test.each([
   ]);
 });
 
-test('a large run is checked in a process of its own; one that could not be checked is named, and is no damage', async () => {
+test('a large run is checked in its own process; one that cannot be checked is named, not called damaged', async () => {
   const {
     data,
     ids: [first, second],

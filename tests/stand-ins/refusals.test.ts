@@ -312,7 +312,7 @@ describe.concurrent('gemini', () => {
 });
 
 describe.concurrent('opencode', () => {
-  test('a resume from another directory hangs without a word, unless it names the directory of the session', async () => {
+  test('a resume from another directory hangs silently, unless it names the directory of the session', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn('opencode', place, 'first'));
     const other = elsewhere(place);

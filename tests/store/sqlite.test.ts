@@ -250,7 +250,7 @@ describe('a durable database', () => {
     await opened.close();
   });
 
-  test('that is full says so in the words of SQLite, has nothing half written, and works again when there is room', async () => {
+  test('that is full reports the SQLite error, has no partial writes, and works again when there is room', async () => {
     const db = await openDatabase(join(dir, 'parley.db'));
     makeDurable(db);
     migrate(db);
@@ -333,7 +333,7 @@ describe('the interactive runtime table', () => {
     db.close();
   });
 
-  test('invalid timeouts of an old table become the default, and of two rows of one request the newest is kept', async () => {
+  test('invalid timeouts of an old table become the default; of two rows per request the newest is kept', async () => {
     const db = await openDatabase(join(dir, 'parley.db'));
     // Without a key, as a predecessor that lost it: several rows of one request.
     db.exec(OLD.replace(' PRIMARY KEY', ''));

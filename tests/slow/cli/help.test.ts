@@ -43,7 +43,7 @@ async function helpOf(site: Site, ...command: string[]): Promise<string> {
   return stdout;
 }
 
-test('every command has help with a description, and the examples name only commands and options that exist', async () => {
+test('every command has help with a description, and its examples use only existing commands and options', async () => {
   const site = createSite();
   const general = await helpOf(site);
   expect(

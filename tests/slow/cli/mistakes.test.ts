@@ -114,7 +114,7 @@ async function expectNothingStored(site: Site): Promise<void> {
   expect(existsSync(join(site.data, 'runs')) ? readdirSync(join(site.data, 'runs')) : []).toEqual([]);
 }
 
-test('each is refused with its exit code and told on stderr, for people and as JSON, and nothing is stored', async () => {
+test('each is refused with its exit code and a message on stderr, as text and JSON; nothing is stored', async () => {
   const site = createMistakenSite();
   const check = async ([name, args, code, told]: Mistake, index: number): Promise<void> => {
     // A directory each: some of them make one.
@@ -144,7 +144,7 @@ test('each is refused with its exit code and told on stderr, for people and as J
   await Promise.all([work(), work()]);
 });
 
-test('an engine that is not installed: a run that is forced fails with its code and says how to install it', async () => {
+test('an engine that is not installed: a forced run fails with its code and says how to install it', async () => {
   const site = createSite();
   const env = { PATH: '/nowhere', PARLEY_CODEX_BIN: '' };
   const { code, stdout, stderr } = await parley(site, ['run', 'codex', 'hi', '--force'], { env });

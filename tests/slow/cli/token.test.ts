@@ -9,7 +9,7 @@ import { tokensIn } from '../../../src/service/tokens.js';
 import { openDatabase } from '../../../src/store/sqlite/open-database.js';
 import { createSite, parley } from '../../support/command.js';
 
-test('a token is printed once, kept as a hash, counts with its role, and counts for nothing when it is removed', async () => {
+test('a token is printed once, stored as a hash, grants its role, and grants nothing after it is removed', async () => {
   const site = createSite();
   const { code, stdout } = await parley(site, ['token', 'add', 'anna', '--role', 'viewer']);
   const token = stdout.trim();
