@@ -91,9 +91,8 @@ test('a program that is no program is told as such', async () => {
 
 test('files a program writes to its home, temp and work folders are deleted; the user home is untouched', async () => {
   const script =
-    'for d in "$HOME" "$CODEX_HOME" "$TMPDIR" .; do mkdir -p "$d" && echo x > "$d/written"; done; echo "$HOME" >> '.concat(
-      `${root}/homes; echo codex-cli 0.166.0; echo '${HELP}'`,
-    );
+    'for d in "$HOME" "$CODEX_HOME" "$TMPDIR" .; do mkdir -p "$d" && echo x > "$d/written"; done; ' +
+    `echo "$HOME" >> ${root}/homes; echo codex-cli 0.166.0; echo '${HELP}'`;
   const { codex } = await doctor(script, { env: { CODEX_HOME: join(root, 'home', 'own') } });
   expect(codex?.text).toContain('can continue conversations');
   expect(readdirSync(join(root, 'home'))).toEqual([]);

@@ -970,7 +970,9 @@ describe('requests', () => {
   });
 
   test('nested too deeply to be shown ask nobody', () => {
-    const deep = `{"method":"item/permissions/requestApproval","id":0,"params":{"threadId":"${THREAD}","permissions":${'{"a":'.repeat(300)}1${'}'.repeat(300)}}}`;
+    const deep =
+      `{"method":"item/permissions/requestApproval","id":0,"params":{"threadId":"${THREAD}",` +
+      `"permissions":${'{"a":'.repeat(300)}1${'}'.repeat(300)}}}`;
     expect(read(OPENED, deep).openRequests).toEqual([
       { id: 0, method: 'item/permissions/requestApproval', params: {}, question: null },
     ]);
@@ -1063,7 +1065,8 @@ describe('what does not fit', () => {
     ['a list', '[1]', 'LINE_UNDECODABLE', {}],
     [
       'deep nesting',
-      `{"method":"item/started","params":{"item":{"id":"i","type":"mcpToolCall","server":"s","tool":"t","arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}}}`,
+      '{"method":"item/started","params":{"item":{"id":"i","type":"mcpToolCall","server":"s","tool":"t",' +
+        `"arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}}}`,
       'NESTING_TOO_DEEP',
       {},
     ],

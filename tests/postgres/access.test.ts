@@ -142,7 +142,10 @@ test('rows of directories unseen for 90 days or beyond the limit are deleted; a 
   const a = await hosts.start('a', { token: null });
   const put = (count: number, from: string, age: string) =>
     hosts.database.query(
-      `INSERT INTO parley.operator_tokens SELECT 'hash_${from}_' || n, 'site_${from}_' || n, 'u', 'h', clock_timestamp() - interval '${age}', clock_timestamp() - interval '${age}' FROM generate_series(1, ${count}) AS n`,
+      `INSERT INTO parley.operator_tokens
+       SELECT 'hash_${from}_' || n, 'site_${from}_' || n, 'u', 'h',
+         clock_timestamp() - interval '${age}', clock_timestamp() - interval '${age}'
+       FROM generate_series(1, ${count}) AS n`,
     );
   await put(5, 'old', '91 days');
   await put(1200, 'many', '2 hours');
@@ -154,12 +157,16 @@ test('rows of directories unseen for 90 days or beyond the limit are deleted; a 
   // A server whose row was deleted, or is a day old, writes it again.
   for (const sql of [
     `DELETE FROM parley.operator_tokens WHERE sha256 = '${hashToken(a.token)}'`,
-    `UPDATE parley.operator_tokens SET registered_at = clock_timestamp() - interval '2 days' WHERE sha256 = '${hashToken(a.token)}'`,
+    `UPDATE parley.operator_tokens
+     SET registered_at = clock_timestamp() - interval '2 days'
+     WHERE sha256 = '${hashToken(a.token)}'`,
   ]) {
     await hosts.database.query(sql);
     const renewed = () =>
       hosts.database.query(
-        `SELECT FROM parley.operator_tokens WHERE sha256 = '${hashToken(a.token)}' AND registered_at > clock_timestamp() - interval '1 hour'`,
+        `SELECT
+         FROM parley.operator_tokens
+         WHERE sha256 = '${hashToken(a.token)}' AND registered_at > clock_timestamp() - interval '1 hour'`,
       );
     await expect.poll(async () => (await renewed()).length, { timeout: 10_000 }).toBe(1);
   }

@@ -196,7 +196,11 @@ test('a run whose host died in turn 1 is retried in its session at its files; un
       async () =>
         (
           await hosts.database.query<{ found: boolean }>(
-            `SELECT EXISTS (SELECT FROM parley.segments WHERE run_id = $1 AND strpos(convert_from(body, 'UTF8'), 'lifecycle.session.bound') > 0) AS found`,
+            `SELECT EXISTS (
+               SELECT
+               FROM parley.segments
+               WHERE run_id = $1 AND strpos(convert_from(body, 'UTF8'), 'lifecycle.session.bound') > 0
+             ) AS found`,
             [id],
           )
         )[0]?.found,

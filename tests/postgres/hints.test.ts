@@ -102,7 +102,9 @@ test('a listener whose connection was ended listens again, and says that somethi
       async () =>
         (
           await stores.query(
-            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'`,
+            `SELECT
+             FROM pg_stat_activity
+             WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'`,
           )
         ).length === 2,
     );
@@ -121,7 +123,9 @@ test('a connection that went silent is detected and replaced, and possibly misse
   const { told, missed } = listen(two);
   const listening = () =>
     stores.query<{ pid: number }>(
-      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query IN ('LISTEN parley_commits', 'SELECT')`,
+      `SELECT pid
+       FROM pg_stat_activity
+       WHERE datname = current_database() AND query IN ('LISTEN parley_commits', 'SELECT')`,
     );
   const before = (await listening()).length;
   const letGo = proxy.hold();

@@ -269,7 +269,9 @@ test('a run that exists with other content is named and kept, a changed one is s
   await ended(store, 9, { request_id: 'req_0002' });
   const db = await openDatabase(join(site.data, 'parley.db'));
   db.exec(
-    `UPDATE segments SET body = CAST(replace(body, '"seq":3', '"seq":4') AS BLOB) WHERE run_id = '${idOf(3)}' AND protocol = 'rasp'`,
+    `UPDATE segments
+     SET body = CAST(replace(body, '"seq":3', '"seq":4') AS BLOB)
+     WHERE run_id = '${idOf(3)}' AND protocol = 'rasp'`,
   );
   expect(
     db
@@ -320,7 +322,9 @@ test('a data directory of an older version is imported and stays as old as it is
     });
   });
   const db = await openDatabase(join(site.data, 'parley.db'));
-  db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP INDEX runs_by_cwd; ALTER TABLE runs DROP COLUMN crashes; ALTER TABLE runs DROP COLUMN at_work; DROP INDEX runs_by_tail; DROP TABLE deleted_turns;
+  db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP INDEX runs_by_cwd;
+    ALTER TABLE runs DROP COLUMN crashes; ALTER TABLE runs DROP COLUMN at_work;
+    DROP INDEX runs_by_tail; DROP TABLE deleted_turns;
     ALTER TABLE runs DROP COLUMN cwd; ALTER TABLE runs DROP COLUMN home; ALTER TABLE runs DROP COLUMN continues;
     CREATE INDEX runs_by_home ON runs (json_extract(spec_json, '$.home'))`);
   db.exec(

@@ -59,9 +59,18 @@ test('events lost when an older copy replaced the database are restored from the
   const earlier = await stored();
   await expect.poll(stored, { timeout: 20_000 }).toBeGreaterThan(80);
   const before = await stored();
-  await bench.stores
-    .query(`WITH back AS (UPDATE parley.runs AS run SET rasp_seq = earlier.rasp_seq, fcmp_seq = earlier.fcmp_seq, ts = earlier.ts, digest = earlier.digest, last_commit = earlier.last_commit FROM earlier RETURNING run.run_id)
-    DELETE FROM parley.segments USING earlier WHERE seq_from > CASE protocol WHEN 'rasp' THEN earlier.rasp_seq ELSE earlier.fcmp_seq END`);
+  await bench.stores.query(
+    `WITH back AS (
+       UPDATE parley.runs AS run
+       SET rasp_seq = earlier.rasp_seq, fcmp_seq = earlier.fcmp_seq, ts = earlier.ts, digest = earlier.digest,
+         last_commit = earlier.last_commit
+       FROM earlier
+       RETURNING run.run_id
+     )
+     DELETE FROM parley.segments
+     USING earlier
+     WHERE seq_from > CASE protocol WHEN 'rasp' THEN earlier.rasp_seq ELSE earlier.fcmp_seq END`,
+  );
   await becomes(bench, id).toBe('failed');
   expect(processesOf(id)).toEqual([]);
   expect(before).toBeGreaterThan(earlier);

@@ -87,8 +87,9 @@ test('a host of the version before cannot join after the migration, even if it w
 
 test('four processes that migrate at once all succeed', async () => {
   const stores = await withStores({ empty: true });
+  const moduleUrl = new URL('../../dist/store/postgres/open-postgres.js', import.meta.url).href;
   const script = `
-    import { migratePostgres } from ${JSON.stringify(new URL('../../dist/store/postgres/open-postgres.js', import.meta.url).href)};
+    import { migratePostgres } from ${JSON.stringify(moduleUrl)};
     process.stdout.write('ready ');
     await new Promise((resolve) => process.stdin.once('data', resolve));
     await migratePostgres(${JSON.stringify(stores.url)});

@@ -208,7 +208,8 @@ test('a host token is accepted while its host has a lease, reads only and cannot
   const me = async () => (await call('/v1/me')).status;
   expect(await me()).toBe(401);
   await hosts.database.query(
-    `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, info_json, site, place, token_sha256, public_key, generation)
+    `INSERT INTO parley.hosts
+      (host_id, name, started_at, lease_until, info_json, site, place, token_sha256, public_key, generation)
     VALUES ('h', 'h', clock_timestamp(), clock_timestamp() + interval '1 hour', '{}', 'h', '/h', $1, '', 3)`,
     [tokenSha256],
   );

@@ -12,10 +12,16 @@ const GATE = 777;
 // Whoever makes a run running waits until the gate is opened.
 async function closeGate({ database }: Hosts): Promise<() => Promise<void>> {
   await database.query(
-    `CREATE FUNCTION public.gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(${GATE}); RETURN NEW; END $$`,
+    `CREATE FUNCTION public.gate() RETURNS trigger
+     LANGUAGE plpgsql
+     AS $$ BEGIN PERFORM pg_advisory_xact_lock(${GATE}); RETURN NEW; END $$`,
   );
   await database.query(
-    `CREATE TRIGGER gate BEFORE UPDATE ON parley.runs FOR EACH ROW WHEN (OLD.status = 'queued' AND NEW.status = 'running') EXECUTE FUNCTION public.gate()`,
+    `CREATE TRIGGER gate
+     BEFORE UPDATE ON parley.runs
+     FOR EACH ROW
+     WHEN (OLD.status = 'queued' AND NEW.status = 'running')
+     EXECUTE FUNCTION public.gate()`,
   );
   await database.query('SELECT pg_advisory_lock($1)', [GATE]);
   return async () => void (await database.query('SELECT pg_advisory_unlock($1)', [GATE]));

@@ -70,7 +70,8 @@ test('a database of the previous version is upgraded: waiting runs can be answer
 test('migrate prints the statement that drops the old schema where nobody else uses it, and it is safe', async () => {
   const { site, database, env } = await withOldDatabase();
   await database.query(
-    `DELETE FROM graphile_worker._private_jobs; DELETE FROM graphile_worker._private_tasks WHERE identifier <> 'parley_decide'`,
+    `DELETE FROM graphile_worker._private_jobs;
+     DELETE FROM graphile_worker._private_tasks WHERE identifier <> 'parley_decide'`,
   );
   const { stdout } = await parley(site, ['migrate'], { env });
   expect(stdout).toContain('Deleted 0 jobs');

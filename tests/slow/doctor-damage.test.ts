@@ -158,7 +158,10 @@ test.each([
   [
     'something else',
     (path: string) => writeFileSync(path, 'garbage, and more of it'),
-    /parley\.db is not a database, or its beginning was overwritten\. .*restore parley\.db from a backup .*\(SQLite: file is not a database\)/,
+    new RegExp(
+      'parley\\.db is not a database, or its beginning was overwritten\\. ' +
+        '.*restore parley\\.db from a backup .*\\(SQLite: file is not a database\\)',
+    ),
   ],
   [
     'cut off',

@@ -185,12 +185,12 @@ describe('a data directory that cannot be used is told by every command, with ex
 
   test('because it cannot be made', async () => {
     const { code, stderr } = await parley(createSite(), ['run', 'rehearsal', 'hi', '--data', '/proc/parley/data']);
-    expect({
-      code,
-      told: /^parley: the data directory \/proc\/parley cannot be made: it does not exist\n {2}parley doctor tells more; another directory is chosen with --data or PARLEY_DATA\n$/.test(
-        stderr,
-      ),
-    }).toEqual({ code: 1, told: true });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        'parley: the data directory /proc/parley cannot be made: it does not exist\n' +
+        '  parley doctor tells more; another directory is chosen with --data or PARLEY_DATA\n',
+    });
   });
 
   test('because its database is something else', async () => {

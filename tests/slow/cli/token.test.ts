@@ -54,7 +54,8 @@ async function tamper({ data }: { readonly data: string }, sql: string): Promise
   db.close();
 }
 
-const FORGED = `INSERT INTO audit (seq, ts, type, body_json, digest) SELECT max(seq) + 1, 1, 'sign_in', '{}', 'x' FROM audit`;
+const FORGED =
+  "INSERT INTO audit (seq, ts, type, body_json, digest) SELECT max(seq) + 1, 1, 'sign_in', '{}', 'x' FROM audit";
 
 test.each([FORGED, 'DELETE FROM audit_head'])(
   'tokens are added and revoked beside a broken journal, and verify keeps reporting it: %s',

@@ -502,9 +502,8 @@ describe('evidence', () => {
     const refs = events.map(({ raw_ref: ref }) => ref).filter((ref) => ref !== null && ref.stream === 'stdout');
     expect(refs.length).toBeGreaterThan(0);
     for (const ref of refs) {
-      const part = await served.fetch(
-        `/v1/runs/${runId}/logs?attempt=${ref?.attempt_number}&stream=stdout&byte_from=${ref?.byte_from}&byte_to=${ref?.byte_to}`,
-      );
+      const range = `byte_from=${ref?.byte_from}&byte_to=${ref?.byte_to}`;
+      const part = await served.fetch(`/v1/runs/${runId}/logs?attempt=${ref?.attempt_number}&stream=stdout&${range}`);
       expect(Buffer.from(await part.arrayBuffer())).toEqual(log.subarray(ref?.byte_from, ref?.byte_to));
     }
     expect(
