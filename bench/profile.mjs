@@ -15,6 +15,16 @@ const ROOMS = {
   'storing (store)': /\/dist\/store\//,
   'sending (service)': /\/dist\/service\//,
 };
+// Functions that load modules or compile schemas.
+const STARTING = new Set([
+  'evaluate',
+  'compile',
+  'compileSchema',
+  'cjsLoader',
+  'serveCommand',
+  'compileSourceTextModule',
+  'compileFunctionForCJSLoader',
+]);
 const OTHER = 'Node itself: streams, HTTP, promises';
 const GARBAGE = 'collecting garbage';
 const DISK = 'storing: BEGIN and COMMIT, with the wait for the disk';
@@ -85,13 +95,6 @@ function judge({ functionName, url }) {
   if (functionName === '(garbage collector)') return GARBAGE;
   if (functionName === '#write' && url.endsWith('/store/sqlite/writes.js')) return DISK;
   // Modules that are loaded, schemas that are compiled.
-  if (
-    /^(evaluate|compile|compileSchema|cjsLoader|serveCommand|compileSourceTextModule|compileFunctionForCJSLoader)$/.test(
-      functionName,
-    ) ||
-    /loader|module_job|resolve/.test(url) ||
-    url.includes('/ajv/')
-  )
-    return 'starting';
+  if (STARTING.has(functionName) || /loader|module_job|resolve/.test(url) || url.includes('/ajv/')) return 'starting';
   return Object.keys(ROOMS).find((room) => ROOMS[room].test(url));
 }

@@ -1,10 +1,9 @@
 // Streams of any size in the shapes that the CLIs were recorded in: the same members, real proportions of event kinds,
 // text of varied length, a tenth of it not ASCII.
 
-const WORDS =
-  'the agent reads a file then edits two lines and runs the tests again before it reports what changed in the parser'.split(
-    ' ',
-  );
+const SENTENCE =
+  'the agent reads a file then edits two lines and runs the tests again before it reports what changed in the parser';
+const WORDS = SENTENCE.split(' ');
 const OTHER = ['数据库已经准备好了', 'prüft die Größe', 'наконец готово', '完了しました'];
 
 // A fixed sequence: every run of the bench sees the same bytes.

@@ -84,9 +84,9 @@ export function readLock() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { problems, used, direct, tools } = auditDependencies(readLock());
-  console.log(
-    `${direct} dependencies bring ${used} packages; ${tools} more to build and test. ${problems.length === 0 ? 'Nothing is wrong with them as far as the lock tells.' : `${problems.length} problems:`}`,
-  );
+  const verdict =
+    problems.length === 0 ? 'Nothing is wrong with them as far as the lock tells.' : `${problems.length} problems:`;
+  console.log(`${direct} dependencies bring ${used} packages; ${tools} more to build and test. ${verdict}`);
   for (const problem of problems) console.log(`- ${problem}`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 }

@@ -128,7 +128,10 @@ const files = {
       [...Object.keys(chart.guards), ...Object.keys(sticky.guards)].map((guard) => JSON.stringify(guard)),
     ),
   ].join('\n'),
-  'schemas.ts': `${banner('*.schema.json')}export const raspSchema = ${JSON.stringify(rasp)};\n\nexport const fcmpSchema = ${JSON.stringify(fcmp)};\n`,
+  'schemas.ts': [
+    `${banner('*.schema.json')}export const raspSchema = ${JSON.stringify(rasp)};\n`,
+    `export const fcmpSchema = ${JSON.stringify(fcmp)};\n`,
+  ].join('\n'),
 };
 
 // A table of event types: the required members, then the optional ones with a question mark.

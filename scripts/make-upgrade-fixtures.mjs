@@ -109,10 +109,8 @@ function keepFiles(data, name) {
       !path.endsWith('cmp.jsonl') &&
       !path.endsWith('rasp.jsonl'),
   );
-  writeFileSync(
-    join(target, name),
-    `${JSON.stringify(Object.fromEntries(paths.toSorted().map((path) => [path, readFileSync(join(data, 'runs', path), 'utf8')])), null, 1)}\n`,
-  );
+  const contents = paths.toSorted().map((path) => [path, readFileSync(join(data, 'runs', path), 'utf8')]);
+  writeFileSync(join(target, name), `${JSON.stringify(Object.fromEntries(contents), null, 1)}\n`);
 }
 
 rmSync(work, { recursive: true, force: true });

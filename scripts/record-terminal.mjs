@@ -55,8 +55,11 @@ function drawLine(line, row) {
       else if (code === '39') [...inks].filter((ink) => Number(ink) > 9).forEach((ink) => inks.delete(ink));
       continue;
     }
-    if (part !== '')
-      out += `<text xml:space="preserve" x="${(PAD + column * CHAR).toFixed(1)}" y="${BAR + PAD + row * LINE}" ${[...inks].map((ink) => INKS[ink]).join(' ')}>${escape(part)}</text>\n`;
+    if (part !== '') {
+      const place = `x="${(PAD + column * CHAR).toFixed(1)}" y="${BAR + PAD + row * LINE}"`;
+      const look = [...inks].map((ink) => INKS[ink]).join(' ');
+      out += `<text xml:space="preserve" ${place} ${look}>${escape(part)}</text>\n`;
+    }
     column += stringWidth(part);
   }
   return out;
@@ -69,7 +72,16 @@ try {
   const dots = ['#ff5f57', '#febc2e', '#28c840']
     .map((fill, index) => `<circle cx="${PAD + 4 + index * 20}" cy="17" r="6" fill="${fill}"/>`)
     .join('');
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="parley in a terminal: a run asks, is answered, succeeds and is verified" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" fill="#e6edf3">
+  const attributes = [
+    'xmlns="http://www.w3.org/2000/svg"',
+    `viewBox="0 0 ${width} ${height}"`,
+    'role="img"',
+    'aria-label="parley in a terminal: a run asks, is answered, succeeds and is verified"',
+    `font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"`,
+    'font-size="14"',
+    'fill="#e6edf3"',
+  ];
+  const svg = `<svg ${attributes.join(' ')}>
 <rect width="${width}" height="${height}" rx="10" fill="#0d1117"/>${dots}
 ${lines.map(drawLine).join('')}</svg>
 `;

@@ -23,9 +23,8 @@ const outcomes = await Promise.all(
     ]);
     const demo = await run(bin, ['dist/main.js', 'demo']);
     // One after the other, so that each can be read.
-    console.log(
-      `unit tests on Node ${spawnSync(bin, ['--version'], { encoding: 'utf8' }).stdout?.trim()}\n${tests.output}${demo.failed ? demo.output : ''}`,
-    );
+    const node = spawnSync(bin, ['--version'], { encoding: 'utf8' }).stdout?.trim();
+    console.log(`unit tests on Node ${node}\n${tests.output}${demo.failed ? demo.output : ''}`);
     return tests.failed || demo.failed;
   }),
 );

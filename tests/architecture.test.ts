@@ -165,7 +165,8 @@ function argumentsOf(text: string, call: string): string[] {
 
 test('ARCHITECTURE.md has a line for each room, and every path it and the README name exists', () => {
   const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
-  for (const room of ROOMS) expect(architecture).toContain(`| \`src/${room}${room.endsWith('.ts') ? '' : '/'}\` |`);
+  const rows = [...architecture.matchAll(/^\| `src\/([^`]+)` +\|/gm)].map((match) => match[1]);
+  for (const room of ROOMS) expect(rows).toContain(`${room}${room.endsWith('.ts') ? '' : '/'}`);
   const known = new Set(
     readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
       (name) => !/^(node_modules|\.git|dist|\.cache)\//.test(name),
@@ -196,7 +197,7 @@ test('ARCHITECTURE.md has a line for each room, and every path it and the README
 
 test('docs/judgement.md has the rules in their order, and every reason code', () => {
   const page = readFileSync(join(root, 'docs/judgement.md'), 'utf8');
-  const rows = [...page.matchAll(/^\| \d+ \| ([^|]+) \|/gm)].map((match) => match[1]?.trim());
+  const rows = [...page.matchAll(/^\| \d+ +\| ([^|]+) \|/gm)].map((match) => match[1]?.trim());
   expect(rows).toEqual(RULES.map((rule) => rule.id));
   const code = ['run/judge-completion.ts', ...ENGINES.map(({ name }) => `engines/${name}/parser.ts`)]
     .map(source)

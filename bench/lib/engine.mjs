@@ -102,12 +102,14 @@ async function playCodex(argv) {
       tool: 'ask_human',
       arguments: { question: 'Go on?', kind: 'open_text' },
     };
-    await write(
-      `${JSON.stringify({ type: 'item.started', item: { ...call, result: null, error: null, status: 'in_progress' } })}\n`,
-    );
-    await write(
-      `${JSON.stringify({ type: 'item.completed', item: { ...call, result: { content: [{ type: 'text', text: 'Question recorded. End your turn now and wait.' }], structured_content: null }, error: null, status: 'completed' } })}\n`,
-    );
+    const started = { ...call, result: null, error: null, status: 'in_progress' };
+    await write(`${JSON.stringify({ type: 'item.started', item: started })}\n`);
+    const result = {
+      content: [{ type: 'text', text: 'Question recorded. End your turn now and wait.' }],
+      structured_content: null,
+    };
+    const completed = { ...call, result, error: null, status: 'completed' };
+    await write(`${JSON.stringify({ type: 'item.completed', item: completed })}\n`);
   }
   await write('{"type":"item.completed","item":{"id":"item_end","type":"agent_message","text":"done"}}\n');
   await write('{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}\n');
@@ -149,7 +151,9 @@ function playAcp() {
         await tell({ id: 'ask', method: 'session/request_permission', params: { sessionId, toolCall, options } });
         await answered;
       }
-      const before = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"${sessionId}","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`;
+      const before =
+        `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"${sessionId}",` +
+        `"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`;
       await burst(text, (part) => `${before}${part}"}}}}`);
       return { stopReason: 'end_turn' };
     },

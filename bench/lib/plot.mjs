@@ -1,9 +1,28 @@
 // Pictures of figures as SVG, readable on light and on dark paper: bars with their spread, and lines over time.
 import { median, sorted, tell } from './figures.mjs';
 
+const LIGHT = [
+  'text{font:13px system-ui,sans-serif;fill:#24292f}',
+  '.dim{fill:#57606a}',
+  '.axis{stroke:#8c959f;stroke-width:1}',
+  '.ours{fill:#1a7f37}',
+  '.other{fill:#8c959f}',
+  '.bare{fill:#d0d7de}',
+  '.spread{stroke:#24292f;stroke-width:1.5}',
+  '.line{fill:none;stroke:#1a7f37;stroke-width:1.5}',
+];
+const DARK = [
+  'text{fill:#e6edf3}',
+  '.dim{fill:#9198a1}',
+  '.ours{fill:#3fb950}',
+  '.other{fill:#6e7681}',
+  '.bare{fill:#3d444d}',
+  '.spread{stroke:#e6edf3}',
+  '.line{stroke:#3fb950}',
+];
 const STYLE = `<style>
-text{font:13px system-ui,sans-serif;fill:#24292f}.dim{fill:#57606a}.axis{stroke:#8c959f;stroke-width:1}.ours{fill:#1a7f37}.other{fill:#8c959f}.bare{fill:#d0d7de}.spread{stroke:#24292f;stroke-width:1.5}.line{fill:none;stroke:#1a7f37;stroke-width:1.5}
-@media(prefers-color-scheme:dark){text{fill:#e6edf3}.dim{fill:#9198a1}.ours{fill:#3fb950}.other{fill:#6e7681}.bare{fill:#3d444d}.spread{stroke:#e6edf3}.line{stroke:#3fb950}}
+${LIGHT.join('')}
+@media(prefers-color-scheme:dark){${DARK.join('')}}
 </style>`;
 
 const WIDTH = 720;
@@ -58,7 +77,9 @@ export function line(title, points, { x, y }) {
   const mostX = Math.max(...points.map((point) => point.x), 1);
   const mostY = Math.max(...points.map((point) => point.y), 1) * 1.1;
   const place = (point) =>
-    `${(left + (point.x / mostX) * (right - left)).toFixed(1)},${(bottom - (point.y / mostY) * (bottom - top)).toFixed(1)}`;
+    [left + (point.x / mostX) * (right - left), bottom - (point.y / mostY) * (bottom - top)]
+      .map((value) => value.toFixed(1))
+      .join(',');
   const marks = [0, 0.25, 0.5, 0.75, 1]
     .map(
       (part) =>

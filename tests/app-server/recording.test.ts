@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-test('what was recorded stays, what the former owner still records does not arrive, and what the next one records follows', async () => {
+test('after a detach, recorded lines stay, the former owner adds none, and the next owner appends', async () => {
   const former = await Recording.open(paths());
   await former.events.append(Buffer.from('{"n":1}\n'));
   await detachRecording(paths());

@@ -50,7 +50,7 @@ test('a question of another channel has no second witness and is left alone', ()
 const hear = (...receipts: (string | null)[]) =>
   hearQuestions([ONE, TWO], printed(ONE, TWO), { nonce: 'now', printed: receipts });
 
-test('a printed call without the nonce of this turn, or with that of another, is told; its question stays one question', () => {
+test('a printed call without the nonce of this turn, or with another one, is reported but adds no question', () => {
   expect(hear('now', 'now')).toMatchObject({ questions: { length: 2 }, unsigned: 0 });
   expect(hear('now', 'before')).toMatchObject({
     questions: { length: 2 },

@@ -260,7 +260,7 @@ test('of two people who answer at once, one is taken, and the other is told by w
   expect(await answers(desk, id)).toEqual([isAnn ? 'Postgres' : 'SQLite']);
 });
 
-test('an answer that is still on its way when another arrives is told who was quicker, and nothing is sent twice', async () => {
+test('an answer in flight when another one wins reports who answered first, and nothing is sent twice', async () => {
   const desk = await openDesk();
   const id = await ask(desk, ASK);
   const token = addToken(desk.site.data, 'ann', 'replier', '2026-01-01T00:00:00.000Z');
@@ -335,7 +335,7 @@ test('an answer that is given while the server is away arrives when it is back, 
   await page.getByText('Nothing waits for you').waitFor({ timeout: 15_000 });
 });
 
-test('what an agent asks cannot do anything: not as a question, an option, a label or the address of a link', async () => {
+test('text from an agent is inert: as a question, an option, a label or the address of a link', async () => {
   const desk = await openDesk();
   const evil = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
   await ask(
@@ -472,7 +472,7 @@ test('a question that cannot be made pretty is shown as it is, and takes no othe
   expect(await page.getByText('end of it?').count()).toBeGreaterThanOrEqual(3);
 });
 
-test('the chosen question has the focus: Enter answers no other, and o opens its run and no link of an agent', async () => {
+test('the chosen question has the focus: Enter answers no other, and o opens its run, not a link in it', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
   const first = await client.create({
@@ -515,7 +515,7 @@ test('a browser whose notifications only have the name shows what waits all the 
   await page.getByText('Still there?').first().waitFor();
 });
 
-test('a question that goes away by itself gives its mark to no other: the next key answers nothing, j goes to the one in its place', async () => {
+test('a vanished question passes its mark to no other: the next key answers nothing, j marks the next', async () => {
   const desk = await openDesk();
   const first = await ask(desk, `First ${ASK}`);
   const second = await ask(desk, `Second ${ASK}`);
@@ -723,7 +723,7 @@ test('an address that is none of the console says so in a page, with the way bac
   await page.getByText('There is no such run.').waitFor();
 });
 
-test('when the server goes, nothing moves under the pointer; what could not be sent can be sent when it is back', async () => {
+test('when the server goes away nothing moves under the pointer; an unsent answer can be sent afterwards', async () => {
   const desk = await openDesk();
   const id = await ask(desk, '[[approve rm -rf build]] [[done 1]]', { engine: 'codex-app-server' });
   const page = await desk.open('/', { expects: GONE });

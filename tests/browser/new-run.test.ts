@@ -20,7 +20,7 @@ const prompt = (page: Page) => page.getByLabel('What shall it do?');
 const engine = (page: Page, name: string) => page.getByRole('radio', { name: new RegExp(`^${name}(?: |$)`) });
 const pressStart = (page: Page) => page.getByRole('button', { name: /^Start/ }).click();
 
-test('a run is started as it was filled in, and its page is shown; the next form remembers where, and not what it may do', async () => {
+test('the form starts the run as filled in and opens it; the next form keeps engine and folder only', async () => {
   const desk = await openDesk();
   const page = await desk.open('/runs');
   await page.getByRole('link', { name: 'New run' }).click();

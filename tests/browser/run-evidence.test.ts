@@ -109,7 +109,7 @@ const EVIL = [
   '<form action="https://evil.example"><input></form>',
 ];
 
-test('whatever an agent, a prompt, a file name or an option says: nothing of it is executed, nothing is loaded from elsewhere', async () => {
+test('text of an agent, a prompt, a file name or an option executes nothing and loads nothing external', async () => {
   const desk = await openDesk();
   const text = EVIL.join(' ');
   const name = '<img src=x onerror=window.pwned=1>.txt';
@@ -152,7 +152,7 @@ test('whatever an agent, a prompt, a file name or an option says: nothing of it 
     expect(await link.getAttribute('rel')).toContain('noopener');
 }, 90_000);
 
-test('the row of an event is on the screen however its evidence was opened, and Back closes what was opened', async () => {
+test('the row of an event is visible however its evidence was opened, and Back closes the evidence', async () => {
   const desk = await openDesk();
   const runId = await begin(
     desk,

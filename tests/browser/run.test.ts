@@ -14,7 +14,7 @@ async function begin(desk: Desk, prompt: string, engine = 'rehearsal', rest: obj
 
 const state = (page: Page, name: string) => page.locator('.facts .state', { hasText: name }).waitFor();
 
-test('a conversation is shown as it happens: words as they come, tool calls in one line, the question in place, then the result', async () => {
+test('a conversation shows live: streamed text, a line per tool call, the question in place, the result', async () => {
   const desk = await openDesk();
   const runId = await begin(desk, 'Tidy up the tests', 'rehearsal', { labels: { team: 'storage' } });
   const page = await desk.open(`/runs/${runId}`);
@@ -248,7 +248,7 @@ test('on a phone nothing is wider than the window, and the panel takes all of it
   await takePicture(page, 'run-phone-evidence');
 });
 
-test('a question that comes by itself takes no key before it is chosen: pressing y again approves nothing unseen', async () => {
+test('a question that appears takes no key until it is chosen: pressing y again approves nothing unseen', async () => {
   const desk = await openDesk();
   const runId = await begin(desk, '[[approve ls]] [[approve rm -rf /important]] [[done 1]]', 'codex-app-server');
   await expect.poll(async () => (await desk.server.client.get(runId)).status, { timeout: 30_000 }).toBe('waiting_user');
@@ -268,7 +268,7 @@ test('a question that comes by itself takes no key before it is chosen: pressing
   await state(page, 'succeeded');
 });
 
-test('the server may be away when a run or the form is opened: both are there when it is back, without a reload', async () => {
+test('a run or the form opened while the server is away loads when it is back, without a page reload', async () => {
   const desk = await openDesk();
   const runId = await begin(desk, '[[done 1]]');
   // A run that the kill interrupted would fail.

@@ -41,7 +41,7 @@ async function play(desk: Desk): Promise<void> {
     .toEqual(['waiting_user', 'running', 'failed', 'succeeded']);
 }
 
-test('every run is there with its state, engine, first line, labels, error, age and how long it has waited for you', async () => {
+test('each run shows its state, engine, first line, labels, error, age and how long it waits for you', async () => {
   const desk = await openHurried();
   await play(desk);
   const page = await desk.open('/runs');
@@ -67,7 +67,7 @@ test('every run is there with its state, engine, first line, labels, error, age 
   await takePicture(dark, 'runs-dark');
 });
 
-test('a run that is started elsewhere appears at the top, changes in place, and nothing moves under the pointer', async () => {
+test('a run started elsewhere appears at the top and changes in place; nothing moves under the pointer', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
   await client.create({ engine: 'rehearsal', prompt: `First ${ASK}`, execution_mode: 'interactive' });
@@ -111,7 +111,7 @@ test('how long a run was blocked on people is told all in all, and a run that is
   await expect.poll(() => row(page, 'Asked').count()).toBe(0);
 });
 
-test('filters stand in the address: they survive a reload, can be taken from a label, and hold for what comes', async () => {
+test('filters are in the address: they survive a reload, can come from a label, and apply to new runs', async () => {
   const desk = await openHurried();
   await play(desk);
   const page = await desk.open('/runs');

@@ -23,7 +23,8 @@ const NOW = Date.UTC(2026, 10, 15, 12);
 const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 const STARTED = `{"type":"thread.started","thread_id":"${THREAD}"}`;
 const COMPLETED =
-  '{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":10,"cache_write_input_tokens":0,"output_tokens":20,"reasoning_output_tokens":5}}';
+  '{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":10,' +
+  '"cache_write_input_tokens":0,"output_tokens":20,"reasoning_output_tokens":5}}';
 const PLAIN = joinLines(
   STARTED,
   '{"type":"turn.started"}',
@@ -150,7 +151,7 @@ describe('parse', () => {
     }
   });
 
-  test('the recorded stderr becomes raw events, and the end of the turn tells the size and hash of both streams', async () => {
+  test('recorded stderr becomes raw events; the end of the turn has the size and hash of both streams', async () => {
     const events = raspOf(await parseCodex(PLAIN, '--stderr', stderrFile));
     const ended = events.find(({ event }) => event.type === 'lifecycle.turn.ended');
     expect(ended?.data).toMatchObject({
@@ -304,7 +305,8 @@ describe('parse', () => {
   test.each([
     [
       'gemini',
-      '{"type":"init","session_id":"58189485-f74d-4e81-8b6e-1f4b90158a5a"}\n{"type":"message","role":"assistant","content":"Hi","delta":true}\n{"type":"result","status":"success"}\n',
+      '{"type":"init","session_id":"58189485-f74d-4e81-8b6e-1f4b90158a5a"}\n' +
+        '{"type":"message","role":"assistant","content":"Hi","delta":true}\n{"type":"result","status":"success"}\n',
       'gemini_json',
     ],
     [
@@ -314,12 +316,14 @@ describe('parse', () => {
     ],
     [
       'opencode',
-      '{"type":"text","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"text":"Hi"}}\n{"type":"step_finish","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"reason":"stop"}}\n',
+      '{"type":"text","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"text":"Hi"}}\n' +
+        '{"type":"step_finish","sessionID":"ses_e1f945bf0ffefqKnzUAxMzYdTN","part":{"reason":"stop"}}\n',
       'opencode_ndjson',
     ],
     [
       'rehearsal',
-      '{"type":"session","session_id":"5ce7e000-0000-4000-8000-000000000001"}\n{"type":"message","id":"item_1","text":"Hi"}\n{"type":"end"}\n',
+      '{"type":"session","session_id":"5ce7e000-0000-4000-8000-000000000001"}\n' +
+        '{"type":"message","id":"item_1","text":"Hi"}\n{"type":"end"}\n',
       'rehearsal_ndjson',
     ],
   ])(

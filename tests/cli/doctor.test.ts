@@ -51,7 +51,7 @@ const pidIn = (name: string) => Number(readFileSync(join(root, name), 'utf8'));
 // A zombie counts as gone.
 const isGone = (pid: number) => readRow(pid) === null;
 
-test('a program that does not end and ignores SIGTERM is killed, and told apart from one that is not there', async () => {
+test('a program that hangs and ignores SIGTERM is killed, and reported differently from a missing one', async () => {
   const { codex } = await doctor(`trap '' TERM; echo $$ > ${root}/pid; while :; do sleep 60; done`, { limitMs: 1000 });
   expect(codex).toMatchObject({
     level: 'note',
@@ -89,11 +89,10 @@ test('a program that is no program is told as such', async () => {
   });
 });
 
-test('what a program writes into its home, its temporary folder and its folder is thrown away; the home of the user is not touched', async () => {
+test('files a program writes to its home, temp and work folders are deleted; the user home is untouched', async () => {
   const script =
-    'for d in "$HOME" "$CODEX_HOME" "$TMPDIR" .; do mkdir -p "$d" && echo x > "$d/written"; done; echo "$HOME" >> '.concat(
-      `${root}/homes; echo codex-cli 0.166.0; echo '${HELP}'`,
-    );
+    'for d in "$HOME" "$CODEX_HOME" "$TMPDIR" .; do mkdir -p "$d" && echo x > "$d/written"; done; ' +
+    `echo "$HOME" >> ${root}/homes; echo codex-cli 0.166.0; echo '${HELP}'`;
   const { codex } = await doctor(script, { env: { CODEX_HOME: join(root, 'home', 'own') } });
   expect(codex?.text).toContain('can continue conversations');
   expect(readdirSync(join(root, 'home'))).toEqual([]);

@@ -39,7 +39,7 @@ test('a host of this machine comes first, then one with the files of this direct
   expect(orderHosts([other, any], { name: 'desk', site: null })).toEqual([other, any]);
 });
 
-test('an address is that of the hosts which are listed with it; the server of the directory is known by its site', () => {
+test('an address belongs to the hosts listed with it; the server of the data directory is found by its site', () => {
   const hosts = [
     row('h1', 'x', 's1', 'http://x'),
     row('h2', 'desk', 's2', null),
@@ -58,7 +58,7 @@ test('an address is that of the hosts which are listed with it; the server of th
   for (const site of [null, 's9']) expect(listCandidates(hosts, { ...near, site }, 'http://own')).toEqual([desk, x]);
 });
 
-test('one that is silent, away, not ready, another program, another host or leads elsewhere is passed over', async () => {
+test('skips a server that is silent, down, not ready, another program, another host or that redirects', async () => {
   const { url: good, asked } = await listenAsStranger(
     ({ url }, response) =>
       void response.end(JSON.stringify({ status: 'ok', host_id: 'host_1', proof: prove(challengeIn(url), 'host_1') })),

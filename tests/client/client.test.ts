@@ -255,7 +255,7 @@ describe('a call', () => {
     await expect(client.get('run_1')).rejects.toMatchObject({ code: 'INTERNAL', status: 200 });
   });
 
-  test('is given up after a while, and one that the server refuses or that would count twice is not repeated', async () => {
+  test('is given up after several tries; a refused or non-idempotent one is not repeated', async () => {
     const { client, pauses } = play(...Array.from({ length: 7 }, () => new Error('refused')));
     await expect(client.get('run_1')).rejects.toMatchObject({ code: 'UNREACHABLE' });
     expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 8000]);

@@ -40,7 +40,7 @@ test('a folder with read-only folders in it, as Go leaves them, is removed', asy
   });
 });
 
-test('what cannot be removed is told, the run is deleted all the same, and the next start goes on past it', async () => {
+test('files that cannot be removed are reported, the run is deleted anyway, the next start skips them', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const runId = await ended(bench);
@@ -77,7 +77,7 @@ function chmodTraversable(root: string): void {
   process.seteuid?.(NOBODY);
 }
 
-test('a folder that somebody has made meanwhile gives way to the one that was put aside and has to go back', async () => {
+test('a folder created meanwhile is replaced when the folder that was moved aside has to be put back', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const runId = await ended(bench);

@@ -95,7 +95,7 @@ test('without rules everything is kept', async () => {
   expect(await left()).toEqual([1]);
 });
 
-test('runs that ended longer ago than the rule says are deleted with their folders; what has not ended is kept, however old', async () => {
+test('runs that ended before the limit are deleted with their folders; unended runs stay, however old', async () => {
   const states = ['succeeded', 'failed', 'canceled', 'waiting_user', 'running', 'queued'] as const;
   for (const [index, status] of states.entries()) await keep(index + 1, { status });
   await keep(7, { day: 3 });
@@ -160,7 +160,7 @@ test('a link counts as itself: what it leads to is neither measured nor deleted'
   expect(existsSync(join(outside, 'large'))).toBe(true);
 });
 
-test('a run whose session another one uses is not even touched, by age or by size; when the last of those goes, it goes too', async () => {
+test('a run whose session other runs use is not touched, by age or size, until the last of them goes', async () => {
   await keep(1, { day: 0 });
   await keep(2, { day: 1, from: 1, status: 'running' });
   await keep(3, { day: 2, from: 1 });
@@ -193,7 +193,7 @@ test('one that is continued just now is skipped without a word', async () => {
   expect([await left(), failures]).toEqual([[1], []]);
 });
 
-test('one that cannot be deleted is told, the others go; a folder that was put aside is back after the next start', async () => {
+test('a failed deletion is reported, the others proceed, and its moved folder is back at the next start', async () => {
   for (const number of [1, 2, 3]) await keep(number, { day: number });
   now += 10 * DAY;
   const store = alterStore(data.store, {

@@ -171,7 +171,7 @@ test('a plan takes the place of the one before', () => {
   ]);
 });
 
-test('the figures of a turn are told once, when it ends: its own, else those of the conversation, else its steps together', () => {
+test('usage of a turn is shown once, at its end: that of the turn, else of the conversation, else of its steps', () => {
   expect(only(fold(STARTED, usage('step', 1), usage('step', 2), ask('i')), 'usage')).toMatchObject([
     { usage: { input_tokens: 3 }, rasp: [20, 30] },
   ]);

@@ -144,7 +144,7 @@ export function describeDispatch(name: string, open: () => Promise<DispatchUnder
       await eventually(() => stage.started).toEqual(['run_0002', 'run_0001']);
     });
 
-    test('a question whose time is over is decided once, also one whose time was over before; one that was answered is not', async () => {
+    test('an overdue question is decided once, even if overdue before the start; an answered one is not', async () => {
       const stage = await withStage(1);
       await stage.ask(1, -60_000);
       await stage.ask(2, 300);

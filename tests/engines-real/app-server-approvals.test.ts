@@ -105,7 +105,7 @@ describe('a command that asks for leave', () => {
     await expectEndsWell(bench, runId);
   });
 
-  test('never runs when the turn is stopped with it; the run waits for the next word, and goes on with it', async () => {
+  test('never runs when the turn is stopped; the run waits for the next message and continues with it', async () => {
     const bench = await openResidents();
     const { runId } = await ask(bench, `[[approve ${SIDE}]] [[answer Never said.]]`);
     expect(await bench.reply(runId, { decision: 'cancel' })).toMatchObject({

@@ -147,7 +147,7 @@ describe('killed with Parley while it waits for leave, a run is still in the inb
     await expectEndsWell(person, run, 3);
   });
 
-  test('and approved for the session, the same command is not asked for again in the new process; another one is', async () => {
+  test('and approved for the session, the new process asks again only for a different command', async () => {
     const person = await openSite('codex');
     const asked = await askAndDie(person, `[[approve ${COMMAND}]] [[done 7]]`);
     const { run: again } = await answer(person, asked, {
@@ -233,7 +233,7 @@ test('killed while Parley lives, the process of a run that waits for leave is re
   expectSameParsed(bench.data.path, asked.run_id, events);
 });
 
-test('killed when the decision was sent and before it was read, the run fails, and the decision is not used again', async () => {
+test('killed after a decision is sent and before it is read, the run fails and never reuses it', async () => {
   const bench = await openResidents();
   const asked = await bench.play(`[[approve ${COMMAND}]] [[done 7]]`, ASKS);
   const pids = processesOf(asked.run_id);
@@ -257,7 +257,7 @@ test('killed when the decision was sent and before it was read, the run fails, a
   expect(side(bench)).toEqual(['done']);
 });
 
-test('of two that were asked for at once, the one is approved and the process parked: nothing runs twice, and the other is still asked for', async () => {
+test('of two requests at once one is approved, its process parked: nothing runs twice, the other is open', async () => {
   const bench = await openResidents({ settings: { residents: { parkAfterMs: 0, max: 8 } } });
   const asked = await bench.play(
     '[[approve echo one >> one.txt]] [[beside]] [[approve echo two >> two.txt]] [[done 7]]',

@@ -154,7 +154,8 @@ describe('a thread may do no more after a resume or a fork than before', () => {
     configure(
       desk,
       (text) =>
-        `${text.replace('sandbox_mode = "read-only"', 'sandbox_mode = "danger-full-access"')}\n[sandbox_workspace_write]\nnetwork_access = true\n`,
+        `${text.replace('sandbox_mode = "read-only"', 'sandbox_mode = "danger-full-access"')}\n` +
+        '[sandbox_workspace_write]\nnetwork_access = true\n',
     );
     const server = await desk.open();
     expect(readFileSync(join(server.codexHome, 'config.toml'), 'utf8')).toContain('sandbox_mode = "read-only"');

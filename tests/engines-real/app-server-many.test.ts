@@ -126,7 +126,7 @@ test.each(['asked', 'answered'])(
   },
 );
 
-test('canceled at fifty moments, before, in and after a command and an approval, no run is stuck and no process is left', async () => {
+test('canceled at 50 points around and in a command and an approval, no run is stuck, no process left', async () => {
   const bench = await openResidents({ settings: { slots: 4 } });
   const random = seededRandom(11);
   const begun = Date.now();

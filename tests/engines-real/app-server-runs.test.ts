@@ -36,7 +36,7 @@ const SAYS: Readonly<Record<string, (line: JsonObject, data: JsonObject) => bool
 
 const itemIn = (params: Json | undefined): JsonObject => (params as JsonObject).item as JsonObject;
 
-test('a plain turn: words, a command, a file and usage are events, and each names the bytes of its own line', async () => {
+test('a plain turn: text, a command, a file and usage are events, and each names the bytes of its line', async () => {
   const bench = await openResidents();
   const run = await bench.play(
     '[[slow 1]] [[answer Some words, 漢字, that come in pieces.]] [[tool echo "the output"]] [[file made.txt]] ' +
@@ -163,7 +163,7 @@ describe('the limits of a turn', () => {
   });
 });
 
-test('killed in the middle of a command, the process takes the command with it, and the run fails with what was said', async () => {
+test('a process killed during a command takes the command along, and the run fails and keeps its output', async () => {
   const bench = await openResidents();
   const { run_id: runId } = await bench.create(
     '[[answer First some words.]] [[tool touch begun; sleep 600]] [[done 1]]',
@@ -179,7 +179,7 @@ test('killed in the middle of a command, the process takes the command with it, 
 });
 
 // Measured with `codex exec`: it tries for 26 s at most.
-test('a service that answers with 401, with 500, or is cut off fails the run with its code, and leaves no process', async () => {
+test('a service that returns 401 or 500 or is cut off fails the run with its code and leaves no process', async () => {
   const bench = await openResidents({ settings: { slots: 3 } });
   const services = [
     ['http 401', 'ENGINE_AUTH_REQUIRED'],

@@ -8,7 +8,7 @@ const SIDE = 'echo done >> side.txt';
 const PROMPT = `[[approve ${SIDE}]] [[done 7]]`;
 const PARKS = { residents: { parkAfterMs: 0, max: 0 } };
 
-test('by its own help the real Codex can resume: its run is marked resumable and goes on in another process', async () => {
+test('real Codex lists resume in its help: its run is marked resumable and continues in another process', async () => {
   const bench = await openResidents({ sticky: {}, settings: PARKS });
   const run = await bench.play(PROMPT, ASKS);
   expect(dataOf(await bench.events(run.run_id), 'lifecycle.run.created')).toMatchObject([

@@ -52,7 +52,7 @@ test('the server is greeted with initialize and clientInfo, then initialized', a
   ]);
 });
 
-test('two instances of a task have a home each, with the login of the user linked in, and do not see each other', async () => {
+test('two instances of a task have isolated homes, each with the login of the user linked in', async () => {
   const desk = await openDesk();
   const login = join(desk.person.home, '.codex', 'auth.json');
   writeFileSync(login, '{"OPENAI_API_KEY":"dummy"}');
@@ -123,7 +123,7 @@ test('a fork has a new thread id and can be resumed before its first turn', asyn
   expect(prompts(desk.person.model.requests.at(-1)?.body)).toEqual(['prompt one', 'prompt two']);
 });
 
-test('sandbox, approval policy and folder are those of the start when a thread is resumed in a new process', async () => {
+test('a thread resumed in a new process keeps the sandbox, approval policy and folder of its start', async () => {
   const desk = await openDesk();
   const folder = join(desk.person.root, 'elsewhere');
   mkdirSync(folder);
@@ -161,7 +161,7 @@ test('notifications come while the turn runs, and an interrupt ends the turn and
   expect(turnIn(await play(server, thread, 'prompt one')).status).toBe('completed');
 });
 
-test('requests.jsonl, events.jsonl and stderr.log hold what was said, as it came, and grow over processes', async () => {
+test('requests.jsonl, events.jsonl and stderr.log hold the traffic as it came and grow across processes', async () => {
   const desk = await openDesk();
   const server = await desk.open();
   const heard: ServerEvent[] = [];

@@ -38,7 +38,7 @@ async function expectWaits(person: Person, runId: string, attempt: number, quest
 }
 
 describe.each(REAL_ENGINES)('%s', (engine) => {
-  test('asks, waits without a process, survives that Parley is killed, and goes on with the same conversation, twice', async () => {
+  test('asks, waits without a process, survives a kill of Parley, and continues the conversation, twice', async () => {
     const person = await openSite(engine);
     let worker = await startWorker(
       person,
@@ -81,7 +81,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     expect(processesOf(person, runId)).toEqual([]);
   });
 
-  test('killed with Parley in the middle of an answered turn, it is ended by the next start, and a retry goes on with the conversation', async () => {
+  test('killed with Parley during an answered turn, it is ended by the next start; a retry continues it', async () => {
     const person = await openSite(engine);
     const begun = join(person.cwd, 'begun');
     // Works for ever the first time only.

@@ -63,7 +63,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     expect(new Set(await boundIn(bench, done))).toEqual(new Set([session]));
   });
 
-  test('a run that has ended is forked; the fork asks, is answered after the source is deleted, and is forked itself', async () => {
+  test('a fork of an ended run asks, is answered after its source is deleted, and can be forked itself', async () => {
     const bench = await openRealBench('codex');
     const ended = await bench.play('Begin. [[tool echo output of a tool]][[done 1]]', {
       engine,

@@ -75,7 +75,7 @@ test('a new process goes on with the whole history', async () => {
   for (const text of ['remember [[answer I will.]]', '{"text":"I will."}']) expect(history).toContain(text);
 });
 
-test('asks by the MCP tool and ends; resumed as it is, it sends the result twice, which the service refuses', async () => {
+test('asks through the MCP tool and ends; a plain resume sends the result twice and the service refuses', async () => {
   const desk = await sitDown('gemini');
   const ran = await turn(desk, '[[ask Which?|red|blue]] [[done "ok"]]');
   expect(ran.code).toBe(0);

@@ -90,7 +90,11 @@ export async function create(send: (path: keyof paths, body: unknown) => Promise
 }
 
 export function answer(inbox: Inbox): Reply[] {
-  return inbox.interactions.map((item) => ({ interaction_id: item.interaction_id, response: item.question.options[0]?.value ?? 'yes', idempotency_key: item.run_id }));
+  return inbox.interactions.map((item) => ({
+    interaction_id: item.interaction_id,
+    response: item.question.options[0]?.value ?? 'yes',
+    idempotency_key: item.run_id,
+  }));
 }
 
 export function explain({ error }: Refused): string {

@@ -12,7 +12,7 @@ function put({ root }: RealBench, path: string, text: string): void {
 const channelOf = async (bench: RealBench, runId: string) =>
   (await bench.data.store.loadPending(runId))?.question['channel'];
 
-test('gemini: settings with comments choose the login, and a list of allowed servers does not hide the question tool', async () => {
+test('gemini: settings with comments choose the login; a list of allowed servers keeps the question tool', async () => {
   const bench = await openRealBench('gemini');
   const settings = readFileSync(join(bench.root, 'user/.gemini/settings.json'), 'utf8');
   put(
@@ -74,7 +74,7 @@ test('opencode: commits are its user’s, though their git settings lie in a fol
   expect(told).toContain('ann@home');
 });
 
-test('gemini: settings that cannot be read fail the run with a code and the name of the file, and are not replaced', async () => {
+test('gemini: unreadable settings fail the run with a code and the file name, and are not replaced', async () => {
   const bench = await openRealBench('gemini');
   put(bench, '.gemini/settings.json', '{ "security": ');
   expect(await bench.play('[[done 1]]')).toMatchObject({

@@ -127,7 +127,7 @@ describe.each(RECORDINGS)('the recording %s', (name) => {
     }
   });
 
-  test('gives the same in slices of their own parsers that share a memory, each of which names the session once', () => {
+  test('gives the same events when parsed in slices with shared memory, each naming the session once', () => {
     const memory = newMemory();
     const lines = stdout.toString('utf8').split(/(?<=\n)/);
     const drafts: RaspDraft[] = [];
@@ -970,7 +970,9 @@ describe('requests', () => {
   });
 
   test('nested too deeply to be shown ask nobody', () => {
-    const deep = `{"method":"item/permissions/requestApproval","id":0,"params":{"threadId":"${THREAD}","permissions":${'{"a":'.repeat(300)}1${'}'.repeat(300)}}}`;
+    const deep =
+      `{"method":"item/permissions/requestApproval","id":0,"params":{"threadId":"${THREAD}",` +
+      `"permissions":${'{"a":'.repeat(300)}1${'}'.repeat(300)}}}`;
     expect(read(OPENED, deep).openRequests).toEqual([
       { id: 0, method: 'item/permissions/requestApproval', params: {}, question: null },
     ]);
@@ -1063,7 +1065,8 @@ describe('what does not fit', () => {
     ['a list', '[1]', 'LINE_UNDECODABLE', {}],
     [
       'deep nesting',
-      `{"method":"item/started","params":{"item":{"id":"i","type":"mcpToolCall","server":"s","tool":"t","arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}}}`,
+      '{"method":"item/started","params":{"item":{"id":"i","type":"mcpToolCall","server":"s","tool":"t",' +
+        `"arguments":${'['.repeat(100_000)}${']'.repeat(100_000)}}}}`,
       'NESTING_TOO_DEEP',
       {},
     ],

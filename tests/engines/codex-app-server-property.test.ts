@@ -135,7 +135,7 @@ const stdout = fc.oneof(
   { arbitrary: fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes)), weight: 1 },
 );
 
-test('mutated, shuffled and made-up streams are read without a throw, covered exactly, and the same in any chunks', () => {
+test('mutated, shuffled and made-up streams never throw, are covered exactly, and read the same in any chunks', () => {
   fc.assert(
     fc.property(stdout, fc.integer({ min: 1, max: 90 }), (bytes, chunkBytes) => {
       // parse() checks the cover and every event.
@@ -147,7 +147,7 @@ test('mutated, shuffled and made-up streams are read without a throw, covered ex
   );
 });
 
-test('a stream that is cut into turns at any line is covered by them together, and says the same but for who is named when', () => {
+test('turns cut from a stream at any line cover it together with the same events, except for session naming', () => {
   fc.assert(
     fc.property(fc.array(message, { minLength: 1, maxLength: 12 }), fc.nat(), (messages, place) => {
       const lines = messages.map((line) => `${JSON.stringify(line)}\n`);

@@ -414,9 +414,10 @@ describe('a form of an MCP server', () => {
     properties: { decision: { enum: ['decline', 'cancel'] } },
     additionalProperties: false,
   };
-  const schema =
-    JSON.parse(`{"$schema":"x","type":"object","title":"T","description":"D","additionalProperties":true,"required":["name","name"],"properties":{
-    "name":{"type":"string","title":"Name","description":"as you sign","default":"me","format":"email","minLength":1,"maxLength":9},
+  const schema = JSON.parse(`{"$schema":"x","type":"object","title":"T","description":"D","additionalProperties":true,
+    "required":["name","name"],"properties":{
+    "name":{"type":"string","title":"Name","description":"as you sign","default":"me",
+      "format":"email","minLength":1,"maxLength":9},
     "color":{"type":"string","enum":["r","b"],"enumNames":["Red"]},
     "size":{"type":"string","description":"Size","oneOf":[{"const":"s","title":"Small"},{"const":"l"}]},
     "sure":{"type":"boolean","title":"Sure?","default":true},
@@ -470,10 +471,13 @@ describe('a form of an MCP server', () => {
               required: ['name'],
               additionalProperties: false,
               properties: JSON.parse(`{
-              "name":{"type":"string","minLength":1,"maxLength":9},"color":{"enum":["r","b"]},"size":{"enum":["s","l"]},"sure":{"type":"boolean"},
+              "name":{"type":"string","minLength":1,"maxLength":9},
+              "color":{"enum":["r","b"]},"size":{"enum":["s","l"]},"sure":{"type":"boolean"},
               "tags":{"type":"array","items":{"enum":["x"]},"minItems":0,"maxItems":2},
-              "count":{"anyOf":[{"type":"integer","minimum":1,"maximum":9},{"type":"string","pattern":"^-?\\\\d{1,15}$"}]},
-              "__proto__":{"anyOf":[{"type":"number"},{"type":"string","pattern":"^-?\\\\d{1,15}(\\\\.\\\\d{1,15})?$"}]}}`) as unknown,
+              "count":{"anyOf":[{"type":"integer","minimum":1,"maximum":9},
+                {"type":"string","pattern":"^-?\\\\d{1,15}$"}]},
+              "__proto__":{"anyOf":[{"type":"number"},
+                {"type":"string","pattern":"^-?\\\\d{1,15}(\\\\.\\\\d{1,15})?$"}]}}`) as unknown,
             },
             REFUSAL,
           ],

@@ -8,7 +8,8 @@ const STARTED = `{"type":"thread.started","thread_id":"${THREAD}"}`;
 const TURN = '{"type":"turn.started"}';
 const HELLO = '{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Hello from fake model."}}';
 const COMPLETED =
-  '{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":10,"cache_write_input_tokens":0,"output_tokens":20,"reasoning_output_tokens":5}}';
+  '{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":10,' +
+  '"cache_write_input_tokens":0,"output_tokens":20,"reasoning_output_tokens":5}}';
 const USAGE = { scope: 'thread', input_tokens: 100, cached_input_tokens: 10, output_tokens: 20, reasoning_tokens: 5 };
 const STDERR = joinLines(
   'WARNING: proceeding, even though we could not create PATH aliases: Refusing to create helper binaries under ' +
@@ -27,7 +28,10 @@ function readOne(line: string): Parsed['drafts'] {
 }
 
 function mcpCall(status: string, rest = '"result":null,"error":null', tool = 'ask_human'): string {
-  return `{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"parley","tool":"${tool}","arguments":${ASK_ARGUMENTS},${rest},"status":"${status}"}}`;
+  return (
+    '{"type":"item.completed","item":{"id":"item_0","type":"mcp_tool_call","server":"parley",' +
+    `"tool":"${tool}","arguments":${ASK_ARGUMENTS},${rest},"status":"${status}"}}`
+  );
 }
 
 function message(text: string): string {
@@ -36,7 +40,10 @@ function message(text: string): string {
 
 // A string as JSON, with every so many characters written as escapes.
 function spell(text: string, every: number): string {
-  return `"${[...text].map((char, index) => (index % every === 0 ? escapeAll(char) : JSON.stringify(char).slice(1, -1))).join('')}"`;
+  const chars = [...text].map((char, index) =>
+    index % every === 0 ? escapeAll(char) : JSON.stringify(char).slice(1, -1),
+  );
+  return `"${chars.join('')}"`;
 }
 
 function escapeAll(char: string): string {
@@ -90,14 +97,16 @@ describe('events', () => {
 
   test('a command that was declined keeps that status', () => {
     const [draft] = readOne(
-      '{"type":"item.completed","item":{"id":"item_3","type":"command_execution","command":"ls","aggregated_output":"","exit_code":-1,"status":"declined"}}',
+      '{"type":"item.completed","item":{"id":"item_3","type":"command_execution","command":"ls",' +
+        '"aggregated_output":"","exit_code":-1,"status":"declined"}}',
     );
     expect(draft?.data).toMatchObject({ status: 'declined', exit_code: -1 });
   });
 
   test('a file change becomes a tool call and one changed file for each path', () => {
     const changes =
-      '[{"path":"/srv/a.txt","kind":"add"},{"path":"/srv/b.txt","kind":"update"},{"path":"/srv/c.txt","kind":"delete"},{"path":"/srv/d.txt","kind":"rename"}]';
+      '[{"path":"/srv/a.txt","kind":"add"},{"path":"/srv/b.txt","kind":"update"},' +
+      '{"path":"/srv/c.txt","kind":"delete"},{"path":"/srv/d.txt","kind":"rename"}]';
     const drafts = read(
       STARTED,
       `{"type":"item.started","item":{"id":"item_1","type":"file_change","changes":${changes},"status":"in_progress"}}`,
@@ -116,7 +125,8 @@ describe('events', () => {
 
   test('a file change that failed changed no file', () => {
     const drafts = readOne(
-      '{"type":"item.completed","item":{"id":"item_1","type":"file_change","changes":[{"path":"/srv/a.txt","kind":"add"}],"status":"failed"}}',
+      '{"type":"item.completed","item":{"id":"item_1","type":"file_change",' +
+        '"changes":[{"path":"/srv/a.txt","kind":"add"}],"status":"failed"}}',
     );
     expect(typesOf(drafts)).toEqual(['tool.call.completed']);
   });
@@ -125,8 +135,10 @@ describe('events', () => {
     const result = '{"content":[{"type":"text","text":"ok"}],"structured_content":null}';
     const drafts = read(
       STARTED,
-      '{"type":"item.started","item":{"id":"item_2","type":"mcp_tool_call","server":"fs","tool":"read","arguments":{"path":"a"},"result":null,"error":null,"status":"in_progress"}}',
-      `{"type":"item.completed","item":{"id":"item_2","type":"mcp_tool_call","server":"fs","tool":"read","arguments":{"path":"a"},"result":${result},"error":null,"status":"completed"}}`,
+      '{"type":"item.started","item":{"id":"item_2","type":"mcp_tool_call","server":"fs","tool":"read",' +
+        '"arguments":{"path":"a"},"result":null,"error":null,"status":"in_progress"}}',
+      '{"type":"item.completed","item":{"id":"item_2","type":"mcp_tool_call","server":"fs","tool":"read",' +
+        `"arguments":{"path":"a"},"result":${result},"error":null,"status":"completed"}}`,
     ).drafts.slice(1);
     expect(brief(drafts)).toEqual([
       ['tool.call.started', { name: 'fs.read', kind: 'mcp', input: { path: 'a' } }],
@@ -138,7 +150,8 @@ describe('events', () => {
     const drafts = read(
       STARTED,
       '{"type":"item.completed","item":{"id":"item_4","type":"web_search","query":"vitest 4"}}',
-      '{"type":"item.completed","item":{"id":"item_5","type":"collab_tool_call","tool":"spawn_agent","status":"completed","prompt":"look"}}',
+      '{"type":"item.completed","item":{"id":"item_5","type":"collab_tool_call","tool":"spawn_agent",' +
+        '"status":"completed","prompt":"look"}}',
     ).drafts.slice(1);
     expect(brief(drafts)).toEqual([
       ['tool.call.completed', { name: 'web_search', kind: 'search', status: 'completed' }],
@@ -153,7 +166,8 @@ describe('events', () => {
 
   test('a list of steps becomes a plan, each time whole', () => {
     const [draft] = readOne(
-      '{"type":"item.updated","item":{"id":"item_6","type":"todo_list","items":[{"text":"read","completed":true},{"text":"write","completed":false}]}}',
+      '{"type":"item.updated","item":{"id":"item_6","type":"todo_list","items":[{"text":"read",' +
+        '"completed":true},{"text":"write","completed":false}]}}',
     );
     expect(draft).toMatchObject({
       type: 'agent.plan',
@@ -235,8 +249,11 @@ describe('spelling', () => {
     fc.assert(
       fc.property(text, text, fc.integer({ min: 1, max: 4 }), (said, printed, every) => {
         const drafts = read(
-          `{"type":"item.completed","item":{"id":${spell(printed, every)},"type":"agent_message","text":${spell(said, every)}}}`,
-          `{"type":"item.completed","item":{"id":"item_2","command":${spell(said, every)},"type":"command_execution","aggregated_output":${spell(printed, every)},"exit_code":0,"status":"completed"}}`,
+          `{"type":"item.completed","item":{"id":${spell(printed, every)},"type":"agent_message",` +
+            `"text":${spell(said, every)}}}`,
+          `{"type":"item.completed","item":{"id":"item_2","command":${spell(said, every)},` +
+            `"type":"command_execution","aggregated_output":${spell(printed, every)},"exit_code":0,` +
+            '"status":"completed"}}',
         ).drafts;
         expect(brief(drafts)).toEqual([
           ['agent.message.final', { text: said }],
@@ -324,7 +341,8 @@ describe('how a turn ended', () => {
 
   test('a command that failed does not fail its turn', () => {
     const command =
-      '{"type":"item.completed","item":{"id":"item_3","type":"command_execution","command":"false","aggregated_output":"","exit_code":1,"status":"failed"}}';
+      '{"type":"item.completed","item":{"id":"item_3","type":"command_execution","command":"false",' +
+      '"aggregated_output":"","exit_code":1,"status":"failed"}}';
     expect(read(STARTED, TURN, command, HELLO, COMPLETED).evidence).toMatchObject({ success: true, failure: null });
   });
 
@@ -518,7 +536,8 @@ describe('drift and damage', () => {
     ],
     ['{"type":"item.completed","item":{"id":"item_1","type":"file_change","changes":{}}}', 'item.changes'],
     [
-      '{"type":"item.completed","item":{"id":"item_1","type":"file_change","changes":[{"file":"a"}],"status":"completed"}}',
+      '{"type":"item.completed","item":{"id":"item_1","type":"file_change","changes":[{"file":"a"}],' +
+        '"status":"completed"}}',
       'item.changes',
     ],
     ['{"type":"item.completed","item":{"id":"item_1","type":"mcp_tool_call","tool":"x"}}', 'item.server'],
@@ -661,7 +680,9 @@ describe('drift and damage', () => {
   });
 
   test('a line that is nested too deeply is raw, and the lines after it are read', () => {
-    const deep = `{"type":"item.completed","item":{"id":"item_1","type":"mcp_tool_call","server":"s","tool":"t","status":"completed","result":${'['.repeat(20_000)}${']'.repeat(20_000)}}}`;
+    const deep =
+      '{"type":"item.completed","item":{"id":"item_1","type":"mcp_tool_call","server":"s","tool":"t",' +
+      `"status":"completed","result":${'['.repeat(20_000)}${']'.repeat(20_000)}}}`;
     const { drafts, evidence } = read(STARTED, deep, HELLO, COMPLETED);
     expect(warningsOf(drafts)).toEqual(['NESTING_TOO_DEEP']);
     expect(evidence.success).toBe(true);

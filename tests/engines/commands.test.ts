@@ -66,7 +66,7 @@ const ASK = ['/usr/bin/node', '/opt/parley.js', 'mcp-ask', '--file', '/data/a "b
 describe('a fork', () => {
   const SESSION = SESSIONS['codex'] ?? '';
 
-  test('of codex has all options of a start before the word, also the sandbox and the question tool, which are not in the thread', () => {
+  test('of codex puts all start options first, even the sandbox and question tool, which the thread lacks', () => {
     const options = { permission: 'read-only', model: 'm1', ask: ASK } as const;
     const { argv, stdin } = buildCommand(findEngine('codex'), spec('codex', options), null, SESSION);
     expect([...argv.slice(0, -3), ...argv.slice(-1)]).toEqual(start('codex', options).argv);

@@ -3,10 +3,13 @@ import { writeReceipt } from '../../src/ask/receipt.js';
 import { brief, dataOf, joinLines, ofType, parse, typesOf, warningsOf, type Parsed } from '../support/parse.js';
 
 const SESSION = '58189485-f74d-4e81-8b6e-1f4b90158a5a';
-const INIT = `{"type":"init","timestamp":"2026-11-15T18:11:08.889Z","session_id":"${SESSION}","model":"gemini-2.5-flash"}`;
+const STARTED_AT = '2026-11-15T18:11:08.889Z';
+const INIT = `{"type":"init","timestamp":"${STARTED_AT}","session_id":"${SESSION}","model":"gemini-2.5-flash"}`;
 const USER = '{"type":"message","timestamp":"2026-11-15T18:11:08.892Z","role":"user","content":"say hello [plain]"}';
 const STATS =
-  '{"total_tokens":30,"input_tokens":20,"output_tokens":10,"cached":0,"input":20,"duration_ms":86,"tool_calls":0,"models":{"fake-gemini":{"total_tokens":30,"input_tokens":20,"output_tokens":10,"cached":0,"input":20}}}';
+  '{"total_tokens":30,"input_tokens":20,"output_tokens":10,"cached":0,"input":20,"duration_ms":86,' +
+  '"tool_calls":0,"models":{"fake-gemini":{"total_tokens":30,"input_tokens":20,"output_tokens":10,' +
+  '"cached":0,"input":20}}}';
 const RESULT = `{"type":"result","timestamp":"2026-11-15T18:11:08.975Z","status":"success","stats":${STATS}}`;
 const STDERR = joinLines(
   'Warning: 256-color support not detected. Using a terminal with at least 256-color support is recommended for a ' +
@@ -247,7 +250,8 @@ describe('stream-json events', () => {
   });
 
   test('a tool call that is nested too deeply is raw, and the message before it is not lost', () => {
-    const deep = `{"type":"tool_use","tool_name":"x","tool_id":"1","parameters":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+    const nested = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    const deep = `{"type":"tool_use","tool_name":"x","tool_id":"1","parameters":${nested}}`;
     const { drafts } = read(INIT, delta('Before.'), deep, delta('After.'), RESULT);
     expect(warningsOf(drafts)).toEqual(['NESTING_TOO_DEEP']);
     expect(dataOf(drafts, 'agent.message.final').map(({ text }) => text)).toContain('Before.');
@@ -794,7 +798,8 @@ describe('the one object of -o json', () => {
   });
 
   test('an object whose response is longer than a line may be still covers every byte once', () => {
-    const stdout = `{\n  "session_id": "${SESSION}",\n  "response": "${'x'.repeat(16 * 1024 * 1024)}",\n  "stats": {}\n}`;
+    const response = 'x'.repeat(16 * 1024 * 1024);
+    const stdout = `{\n  "session_id": "${SESSION}",\n  "response": "${response}",\n  "stats": {}\n}`;
     // parse() checks that no two ranges overlap.
     expect(parse('gemini', { stdout }).cover.stdout).toBe(stdout.length);
   });

@@ -132,7 +132,7 @@ describe('the session', () => {
     expect(other.evidence.sessionId).toBe(SESSION);
   });
 
-  test('a notice that comes later than the first words of stderr, or on stdout, confirms nothing: a tool or the model could have printed it', () => {
+  test('a notice on stdout or after the start of stderr confirms nothing: a tool or model may have printed it', () => {
     const notice = `ℹ️  Resuming session ${SESSION} (6 messages loaded)\n`;
     expect(
       parse('iflow', { stdout: 'Hello.\n', stderr: `Error executing tool x\n${notice}` }).evidence.sessionId,

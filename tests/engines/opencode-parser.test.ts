@@ -30,15 +30,15 @@ const USAGE = {
 function finish(reason: string): string {
   return line(
     'step_finish',
-    `"part":{"id":"prt_1e06bb406001BjNq1SrNGF7JW3","reason":"${reason}",${IDS},"type":"step-finish","tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}`,
+    `"part":{"id":"prt_1e06bb406001BjNq1SrNGF7JW3","reason":"${reason}",${IDS},"type":"step-finish",` +
+      '"tokens":{"total":15,"input":10,"output":5,"reasoning":0,"cache":{"write":0,"read":0}},"cost":0}',
   );
 }
 
 function tool(name: string, state: object, callID = 'call_13'): string {
-  return line(
-    'tool_use',
-    `"part":${JSON.stringify({ type: 'tool', tool: name, callID, state, id: 'prt_1e06bb2fa001EJv2UzyoIE374R', sessionID: SESSION })}`,
-  );
+  const id = 'prt_1e06bb2fa001EJv2UzyoIE374R';
+  const part = { type: 'tool', tool: name, callID, state, id, sessionID: SESSION };
+  return line('tool_use', `"part":${JSON.stringify(part)}`);
 }
 
 function errorLine(name: string, data: object): string {

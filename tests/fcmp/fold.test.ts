@@ -392,10 +392,15 @@ const STDOUT = joinLines(
   '{"type":"thread.started","thread_id":"01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c"}',
   '{"type":"turn.started"}',
   '{"type":"item.completed","item":{"id":"item_0","type":"reasoning","text":"\\u00e9\\/\\ud83d\\ude80 \\ud83d"}}',
-  '{"type":"item.started","item":{"id":"item_1","type":"mcp_tool_call","server":"s","tool":"t","arguments":{"b":1,"2":1e400,"1":-0,"__proto__":{"x":1}},"result":null,"error":null,"status":"in_progress"}}',
-  '{"type":"item.completed","item":{"id":"item_1","type":"mcp_tool_call","server":"s","tool":"t","arguments":{},"result":{"content":[]},"error":{"message":"e"},"status":"failed"}}',
-  '{"type":"item.completed","item":{"id":"item_2","type":"command_execution","command":"ls","aggregated_output":"a\\u2028\\n\\"b\\"","exit_code":0,"status":"completed"}}',
-  '{"type":"item.completed","item":{"id":"item_3","type":"file_change","changes":[{"path":"a","kind":"add"}],"status":"completed"}}',
+  '{"type":"item.started","item":{"id":"item_1","type":"mcp_tool_call","server":"s","tool":"t",' +
+    '"arguments":{"b":1,"2":1e400,"1":-0,"__proto__":{"x":1}},"result":null,"error":null,' +
+    '"status":"in_progress"}}',
+  '{"type":"item.completed","item":{"id":"item_1","type":"mcp_tool_call","server":"s","tool":"t",' +
+    '"arguments":{},"result":{"content":[]},"error":{"message":"e"},"status":"failed"}}',
+  '{"type":"item.completed","item":{"id":"item_2","type":"command_execution","command":"ls",' +
+    '"aggregated_output":"a\\u2028\\n\\"b\\"","exit_code":0,"status":"completed"}}',
+  '{"type":"item.completed","item":{"id":"item_3","type":"file_change","changes":[{"path":"a",' +
+    '"kind":"add"}],"status":"completed"}}',
   '{"type":"item.completed","item":{"id":"item_4","type":"todo_list","items":[{"text":"a","completed":true}]}}',
   '{"type":"item.completed","item":{"id":"item_5","type":"agent_message","text":"one\\ntwo\\nthree"}}',
   'one',

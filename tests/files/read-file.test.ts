@@ -129,7 +129,7 @@ test('what is appended is at the end, and a file is made for its owner only', as
   expect(() => openToAppendSync(join(dir, 'folder', 'other'), { creates: false })).toThrow('ENOENT');
 });
 
-test('a folder is listed in pieces with names as bytes; whether it has anything in it is told without reading all of it', async () => {
+test('a folder is listed in chunks with names as bytes; checking whether it is empty reads only a part', async () => {
   const folder = join(dir, 'many');
   mkdirSync(folder);
   expect(await hasEntries(folder)).toBe(false);

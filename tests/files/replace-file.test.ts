@@ -55,9 +55,10 @@ test.each([
 });
 
 // Needs the build. Hosts that share a directory write the same notes.
-test('by several processes at once: each of them succeeds, the file is always whole, and nothing is left beside it', async () => {
+test('several processes replace a file at once: each succeeds, the file stays whole, nothing is left', async () => {
   const path = join(dir, 'shared', 'note');
-  const program = `const { replaceFile } = await import(${JSON.stringify(new URL('../../dist/files/replace-file.js', import.meta.url).href)});
+  const moduleUrl = new URL('../../dist/files/replace-file.js', import.meta.url).href;
+  const program = `const { replaceFile } = await import(${JSON.stringify(moduleUrl)});
     for (let time = 0; time < 100; time += 1) replaceFile(process.argv[1], process.argv[2].repeat(50_000));`;
   const children = ['a', 'b', 'c'].map((letter) =>
     spawn(process.execPath, ['--input-type=module', '-e', program, path, letter], {

@@ -102,7 +102,12 @@ test(
             .map((text, index) => frameOf(from + index + 1, null, text, random))
             .join('');
           const whole = Buffer.from(
-            `${pick(random, ['', '\ufeff'])}${pick(random, ['', 'retry: 1000\n\n', ': hello\r\n\r\n'])}${frames}${frameOf(0, 'end', '{}', random)}`,
+            [
+              pick(random, ['', '\ufeff']),
+              pick(random, ['', 'retry: 1000\n\n', ': hello\r\n\r\n']),
+              frames,
+              frameOf(0, 'end', '{}', random),
+            ].join(''),
           );
           const isCut = connections < 30 && random(3) > 0;
           return new Response(

@@ -41,7 +41,11 @@ async function columnsOf(file: string): Promise<Record<string, string> | null> {
       (
         db
           .prepare(
-            `SELECT t.name AS item, group_concat(c.name || ' ' || c.type || c."notnull" || c.pk) AS columns FROM sqlite_master t LEFT JOIN pragma_table_info(CASE WHEN t.type = 'table' THEN t.name END) c WHERE t.name NOT LIKE 'sqlite_%' GROUP BY t.name`,
+            `SELECT t.name AS item, group_concat(c.name || ' ' || c.type || c."notnull" || c.pk) AS columns
+             FROM sqlite_master t
+             LEFT JOIN pragma_table_info(CASE WHEN t.type = 'table' THEN t.name END) c
+             WHERE t.name NOT LIKE 'sqlite_%'
+             GROUP BY t.name`,
           )
           .all() as { item: string; columns: string }[]
       ).map(({ item, columns }) => [item, columns]),
@@ -221,19 +225,59 @@ test(
   PATIENCE_MS,
 );
 
+const TABLES = ['runs', 'interactions', 'segments', 'turns', 'run_labels', 'deliveries', 'request_interactive_runtime'];
+const TABLE_CHANGES = [
+  'runs DROP COLUMN result_json',
+  'runs DROP COLUMN digest',
+  'interactions DROP COLUMN question_json',
+  'interactions DROP COLUMN decides',
+  'segments DROP COLUMN body',
+  'runs RENAME COLUMN status TO state',
+  'request_interactive_runtime DROP COLUMN updated_at',
+  'request_interactive_runtime RENAME COLUMN request_id TO id',
+  'segments RENAME TO pieces',
+  'turns ADD COLUMN more TEXT',
+];
+const INTERACTION_VALUES = [
+  "resolution_json = 'no JSON'",
+  "resolution_json = '{}'",
+  "resolution_json = '[1]'",
+  'resolution_json = \'{"at":"yesterday"}\'',
+  'resolution_json = \'{"at":1e300}\'',
+  "resolution_json = x'00ff'",
+  "asked_at = 'text'",
+  'asked_at = 9.0e14',
+  "run_id = 'run_none'",
+  "question_json = x'ff'",
+];
+const RUN_VALUES = [
+  "spec_json = 'no JSON'",
+  "spec_json = x'00'",
+  "status = 'sleeping'",
+  'status = 7',
+  "rasp_seq = 'many'",
+  'attempt_number = -1',
+  "created_at = 'then'",
+  'digest = 5',
+  "error_json = '{'",
+];
+const RUNTIME_VALUES = [
+  "effective_session_timeout_sec = 'long'",
+  "session_handle_json = 'no JSON'",
+  'session_handle_json = 12',
+  "updated_at = x'01'",
+  "request_id = x'02'",
+  'request_id = NULL',
+];
+
 const STRUCTURE: readonly ((random: Random) => string)[] = [
-  (random) =>
-    `DROP TABLE ${pick(random, ['runs', 'interactions', 'segments', 'turns', 'run_labels', 'deliveries', 'request_interactive_runtime'])}`,
-  (random) =>
-    `ALTER TABLE ${pick(random, ['runs DROP COLUMN result_json', 'runs DROP COLUMN digest', 'interactions DROP COLUMN question_json', 'interactions DROP COLUMN decides', 'segments DROP COLUMN body', 'runs RENAME COLUMN status TO state', 'request_interactive_runtime DROP COLUMN updated_at', 'request_interactive_runtime RENAME COLUMN request_id TO id', 'segments RENAME TO pieces', 'turns ADD COLUMN more TEXT'])}`,
+  (random) => `DROP TABLE ${pick(random, TABLES)}`,
+  (random) => `ALTER TABLE ${pick(random, TABLE_CHANGES)}`,
   (random) =>
     `DROP INDEX ${pick(random, ['one_pending_per_run', 'segments_by_seq', 'runs_by_status', 'deliveries_due'])}`,
-  (random) =>
-    `UPDATE interactions SET ${pick(random, ["resolution_json = 'no JSON'", "resolution_json = '{}'", "resolution_json = '[1]'", 'resolution_json = \'{"at":"yesterday"}\'', 'resolution_json = \'{"at":1e300}\'', "resolution_json = x'00ff'", "asked_at = 'text'", 'asked_at = 9.0e14', "run_id = 'run_none'", "question_json = x'ff'"])}`,
-  (random) =>
-    `UPDATE runs SET ${pick(random, ["spec_json = 'no JSON'", "spec_json = x'00'", "status = 'sleeping'", 'status = 7', "rasp_seq = 'many'", 'attempt_number = -1', "created_at = 'then'", 'digest = 5', "error_json = '{'"])}`,
-  (random) =>
-    `UPDATE request_interactive_runtime SET ${pick(random, ["effective_session_timeout_sec = 'long'", "session_handle_json = 'no JSON'", 'session_handle_json = 12', "updated_at = x'01'", "request_id = x'02'", 'request_id = NULL'])}`,
+  (random) => `UPDATE interactions SET ${pick(random, INTERACTION_VALUES)}`,
+  (random) => `UPDATE runs SET ${pick(random, RUN_VALUES)}`,
+  (random) => `UPDATE request_interactive_runtime SET ${pick(random, RUNTIME_VALUES)}`,
   (random) => `PRAGMA user_version = ${pick(random, [-5, -1, 0, 1, 2, 3, 4, 5, 9999, 2147483647])}`,
   () => 'CREATE TABLE request_interactive_runtime_old (x)',
   () => 'CREATE TABLE of_another_program (x); INSERT INTO of_another_program VALUES (1)',

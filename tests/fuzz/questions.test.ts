@@ -218,7 +218,8 @@ test(
     const say = (text: string): void => void child.stdin.write(`${text}\n`);
     try {
       say(
-        '{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}',
+        '{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-06-18",' +
+          '"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}',
       );
       say('{"jsonrpc":"2.0","method":"notifications/initialized"}');
       const calls: number[] = [];

@@ -428,7 +428,10 @@ test(
         if (ask.fits) expect(answer.status).toBeLessThan(300);
       } catch (error) {
         if (error instanceof Error)
-          error.message = `${operation.method} ${ask.path.slice(0, 300)} as ${ask.role} ${JSON.stringify(ask.headers).slice(0, 300)} ${String(ask.body).slice(0, 600)} → ${answer.status}: ${error.message}`;
+          error.message =
+            `${operation.method} ${ask.path.slice(0, 300)} as ${ask.role} ` +
+            `${JSON.stringify(ask.headers).slice(0, 300)} ${String(ask.body).slice(0, 600)} → ` +
+            `${answer.status}: ${error.message}`;
         throw error;
       }
     });

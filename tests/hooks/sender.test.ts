@@ -211,7 +211,7 @@ describe('a delivery', () => {
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });
   });
 
-  test('those of one hook are sent one after the other in their order, also those that come while it is sent to', async () => {
+  test('follows earlier ones of its hook: one at a time, in order, even if added while one is sent', async () => {
     await endRun(delivery('dlv_2', 'a'), delivery('dlv_1', 'a'));
     let [atOnce, most] = [0, 0];
     const gates = new Map(['dlv_1', 'dlv_2', 'dlv_3'].map((id) => [id, new Gate()]));
@@ -232,7 +232,7 @@ describe('a delivery', () => {
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });
   });
 
-  test('that never arrives is tried after 5 s, 30 s, 2 min, 10 min, 1 h, 6 h and then every 12 h with the same id, and is given up within 3 days', async () => {
+  test('is retried after 5 s, 30 s, 2 min, 10 min, 1 h, 6 h, every 12 h, same id, for less than 3 days', async () => {
     await endRun(delivery('dlv_1', 'a'));
     const begun = now;
     const tried: number[] = [];
@@ -347,7 +347,7 @@ describe('a delivery', () => {
 });
 
 describe('what goes wrong', () => {
-  test('a delivery that arrived and could not be written down is sent again with the same id, after a rest and by the next one', async () => {
+  test('a delivery that arrived but was not recorded is resent with its id, after a pause or a restart', async () => {
     await endRun(delivery('dlv_1', 'a'));
     const receiver = new Receiver();
     const fails = alterStore(data.store, { settleDelivery: async () => Promise.reject(new Error('the disk is full')) });

@@ -40,8 +40,10 @@ function write(home: string, id: string, text: string): string {
   return path;
 }
 
-const meta = (id: string, base?: string) =>
-  `${JSON.stringify({ type: 'session_meta', payload: { id, ...(base === undefined ? {} : { history_base: { thread_id: base } }) } })}\n`;
+const meta = (id: string, base?: string) => {
+  const payload = { id, ...(base === undefined ? {} : { history_base: { thread_id: base } }) };
+  return `${JSON.stringify({ type: 'session_meta', payload })}\n`;
+};
 
 function copy(home: string, id: string, target: string, engine = 'codex'): Promise<boolean> {
   return copySession(buildHandle(findEngine(engine), id, { cwd: '/srv/work', home, attempt: 1 }), target);
@@ -100,11 +102,8 @@ test('what a forked session goes on from comes with it, and is missed when it is
   const { source, target } = createHomes();
   const first = write(source, FIRST, meta(FIRST));
   // Its first line is long, with all that the model is told.
-  write(
-    source,
-    SECOND,
-    `${JSON.stringify({ type: 'session_meta', payload: { base_instructions: 'x'.repeat(150_000), history_base: { thread_id: FIRST } } })}\n{}\n`,
-  );
+  const payload = { base_instructions: 'x'.repeat(150_000), history_base: { thread_id: FIRST } };
+  write(source, SECOND, `${JSON.stringify({ type: 'session_meta', payload })}\n{}\n`);
   write(source, THIRD, meta(THIRD, SECOND));
   expect(await copy(source, THIRD, target)).toBe(true);
   expect(filesIn(target)).toHaveLength(3);

@@ -142,7 +142,7 @@ test('on PATH the first file that may be executed is the program', () => {
   expect(findNamed('./mine', path)).toBeNull();
 });
 
-test('a variable goes before the settings, the settings before PATH; what was named is never replaced by something else', () => {
+test('a variable overrides the settings, the settings override PATH; a named program has no fallback', () => {
   const { second } = createPrograms();
   const machine = (env: Record<string, string>): Machine => ({
     user: { home: '/', env: { PATH: second, ...env } },

@@ -75,7 +75,7 @@ test.each([
   },
 );
 
-test('the settings of gemini have the question tool of this turn, keep what the user set, and keep sessions', async () => {
+test('the gemini settings add the question tool of this turn, keep the user settings and keep sessions', async () => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
   put(
@@ -122,7 +122,9 @@ test('the settings of gemini have the question tool of this turn, keep what the 
 test('a stored session of gemini is mended before it is continued, and only then', async () => {
   const root = createRoot();
   const [user, home, id] = [{ home: join(root, 'user'), env: {} }, join(root, 'home'), UUID];
-  const doubled = `{"sessionId":"${id}"}\n{"type":"gemini","toolCalls":[{"id":"a","result":[1]}]}\n{"type":"user","content":[{"functionResponse":{"id":"a"}}]}\n`;
+  const doubled =
+    `{"sessionId":"${id}"}\n{"type":"gemini","toolCalls":[{"id":"a","result":[1]}]}\n` +
+    '{"type":"user","content":[{"functionResponse":{"id":"a"}}]}\n';
   const file = put(join(home, `.gemini/tmp/x/chats/session-2026-11-15T10-00-${id.slice(0, 8)}.jsonl`), doubled);
   await prepareHome(findEngine('gemini'), user, home, PLAIN);
   expect(readFileSync(file, 'utf8')).toBe(doubled);
@@ -207,7 +209,10 @@ test('settings: none is the default, known ones are taken, anything else is refu
     ['null', /The config cannot be null: it takes an object/],
     [
       '{"slot":1}',
-      /there is no setting "slot"; did you mean "slots"\? the settings are engines, env_passthrough, slots, queue_limit, recovery/,
+      new RegExp(
+        'there is no setting "slot"; did you mean "slots"\\? ' +
+          'the settings are engines, env_passthrough, slots, queue_limit, recovery',
+      ),
     ],
     ['{"toString":1}', /there is no setting "toString"/],
     ['{"slots":0}', /slots cannot be 0: the least is 1/],
@@ -220,7 +225,7 @@ test('settings: none is the default, known ones are taken, anything else is refu
   }
 });
 
-test('settings: a webhook has a name of its own, an address over HTTP without credentials, and one place for its secret', async () => {
+test('settings: a webhook has a unique name, an HTTP address without credentials and one secret source', async () => {
   const folder = createRoot();
   const hook = { name: 'chat', url: 'https://example.org/in?x=1', secret_env: 'CHAT_SECRET' };
   const read = (webhooks: unknown) => {

@@ -123,7 +123,7 @@ test('in a folder that is copied a link becomes what it leads to, and one that l
   expect(readFileSync(join(root, 'home/.codex/rules/no.rules'), 'utf8')).toBe('no');
 });
 
-test('settings of gemini that are no object end the turn with the name of the file, and a mended one is taken', async () => {
+test('gemini settings that are not an object end the turn with the file name; a fixed file is accepted', async () => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: {} };
   const file = put(join(user.home, '.gemini/settings.json'), '{"security":');

@@ -196,7 +196,7 @@ async function journalOf(run: RunRecord): Promise<{ rasp: RaspEvent[]; fcmp: str
   };
 }
 
-test('of all 54 pairs of state and event exactly the 13 edges of the chart are taken, and the others write nothing', async () => {
+test('of all 54 pairs of state and event only the 13 edges of the chart apply; the others write nothing', async () => {
   const taken: string[] = [];
   for (const state of STATES) {
     for (const event of EVENTS) {
@@ -303,7 +303,7 @@ async function takeDeliveries(): Promise<Delivery[]> {
 describe('hooks', () => {
   const ALL = { name: 'all', events: ['waiting_user', 'succeeded', 'failed', 'canceled'] } as const;
 
-  test('each edge that enters waiting_user or a terminal state is told once to each hook that wants it, any other is not', async () => {
+  test('each edge into waiting_user or a terminal state notifies each subscribed hook once, others none', async () => {
     for (const edge of CHART) {
       hooks = [];
       const run = await walk(await createRun(), ...WAY_TO[edge.from]);
@@ -419,7 +419,7 @@ function message(text: string): RaspDraft {
 }
 
 describe('a journal that is written', () => {
-  test('many flushes go on where the last one ended, and the change of state takes what is still pending with it', async () => {
+  test('many flushes continue where the last one ended; a state change also writes what is pending', async () => {
     const run = await walk(await createRun(), 'turn.started');
     let { heads } = run;
     const journal = new RunJournal({ runId: run.run_id, engine: 'codex', attempt: 1 }, run.heads, clock);

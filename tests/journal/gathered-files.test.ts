@@ -38,7 +38,7 @@ async function store(run: RunRecord, rest: Parameters<typeof change>[1]): Promis
   return { ...run, status: rest?.set?.status ?? run.status, heads: outcome.heads };
 }
 
-test('what a turn prints is gathered for a moment; with a new state of the run, and at the end, everything is there', async () => {
+test('output of a turn is batched briefly; a new state of the run and the end of the run write all of it', async () => {
   const timers = new SimulatedTimers();
   const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, () => {});
   let run = await createRun();
@@ -69,7 +69,7 @@ test('a run that is deleted leaves nothing that was gathered', async () => {
   expect(existsSync(join(dir, 'runs', run.run_id))).toBe(false);
 });
 
-test('the files of many runs are written one after the other, and whoever has something to do comes in between', async () => {
+test('the files of many runs are written one after the other, and other work runs in between', async () => {
   const alarms: (() => void)[] = [];
   const files = new JournalFiles(
     { store: data.store, timers: { set: (_ms, fire) => (alarms.push(fire), () => {}) }, dataDir: dir },

@@ -221,7 +221,7 @@ test('a run that is deleted while files are made whole does not come back as a f
   expect(failures).toEqual([]);
 });
 
-test('behind a line that may be torn nothing is appended, and the next start looks at the files; unless the run is deleted meanwhile', async () => {
+test('nothing follows a possibly torn line; the next start checks the files, unless the run was deleted', async () => {
   const { data, files, print, end, path, isWhole } = await openPrinting(new SimulatedTimers());
   await files.repair(() => false);
   const stood = readFileSync(path, 'utf8');
@@ -352,7 +352,7 @@ test.each<[string, (path: string) => void]>([
   await data.close();
 });
 
-test('files that were removed after a clean end are written anew when somebody asks for them; those of runs that wait at the start', async () => {
+test('files removed after a clean end are rewritten when requested; those of waiting runs at the start', async () => {
   const { data, files, end, path, isWhole } = await openPrinting();
   await end();
   await files.repair(() => false);

@@ -73,7 +73,7 @@ test('an error rejects with its code, message and data', async () => {
   expect(error).toMatchObject({ method: 'a', code: -32600, message: 'no', data: [1] });
 });
 
-test('a request that is not answered in time fails, and its late answer is given out as a line of its own', async () => {
+test('a request without a response in time fails, and its late response is emitted as a line of its own', async () => {
   const { peer, timers, heard, say } = meet(100);
   const [usual, patient] = [failure(peer.request('a')), peer.request('b', {}, 5000)];
   timers.advance(100);

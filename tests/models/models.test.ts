@@ -44,7 +44,7 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
     expect(JSON.stringify(heard.calls[1])).toContain('/var/f.txt');
   });
 
-  test('asks by the tool that is offered, ends its turn, and goes on after the answer, in another process', async () => {
+  test('asks with the offered tool, ends its turn, and continues after the answer in another process', async () => {
     const prompt = client.user('[[ask Which?|red|blue]] [[done "ok"]]');
     const first = await hear(prompt);
     expect(first.calls).toEqual([client.calls.ask({ prompt: 'Which?', options: ['red', 'blue'] })]);

@@ -64,11 +64,14 @@ function toEntries(message: JsonObject): Entry[] {
 function createVoice(seen: number): Voice {
   let between = '';
   let calls = 0;
-  const chunk = (delta: JsonObject, finish: string | null = null) =>
-    `data: ${JSON.stringify({ id: `chatcmpl-${seen}`, object: 'chat.completion.chunk', created: 0, model: 'scripted', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+  const send = (choices: readonly object[], more: object = {}) => {
+    const id = `chatcmpl-${seen}`;
+    const body = { id, object: 'chat.completion.chunk', created: 0, model: 'scripted', choices, ...more };
+    return `data: ${JSON.stringify(body)}\n\n`;
+  };
+  const chunk = (delta: JsonObject, finish: string | null = null) => send([{ index: 0, delta, finish_reason: finish }]);
   const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
-  const close = (finish: string) =>
-    `${chunk({}, finish)}data: ${JSON.stringify({ id: `chatcmpl-${seen}`, object: 'chat.completion.chunk', created: 0, model: 'scripted', choices: [], usage })}\n\ndata: [DONE]\n\n`;
+  const close = (finish: string) => `${chunk({}, finish)}${send([], { usage })}data: [DONE]\n\n`;
   return {
     begin: () => chunk({ role: 'assistant', content: '' }),
     piece(text) {

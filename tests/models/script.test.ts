@@ -50,7 +50,7 @@ test('a response ends with a call, and the next one goes on behind it', () => {
   expect(next(prompt, SAID, CALLED, CALLED)).toBe('b done');
 });
 
-test('a question ends the turn; what follows it is played after the answer, behind the directives of the answer', () => {
+test('a question ends the turn; directives after it run after the answer, behind those in the answer', () => {
   const asked = [user('[[ask q]] [[tool x]] [[ask r]] [[done]]'), CALLED];
   expect(next(...asked)).toBe('The question is asked; I end my turn.');
   expect(next(...asked, SAID, user('blue'))).toBe('→tool:x');
@@ -80,7 +80,7 @@ test('what stood behind a question outlives a turn that breaks', () => {
   expect(next(user('[[ask q]] [[tool x]] [[answer a]]'), CALLED, SAID, user('blue'), CALLED, user('again'))).toBe('a');
 });
 
-test('without a directive it says what it heard, and how many turns there were; never the rules that Parley adds', () => {
+test('without a directive it repeats its input and the number of turns, never the rules that Parley adds', () => {
   expect(next(user(buildFirstPrompt('interactive', 'hello')))).toBe('You said: hello/Earlier turns: 0.');
   expect(next(user('[[tool x]]'), CALLED)).toBe('Done./Earlier turns: 0.');
   expect(next(user(buildFirstPrompt('interactive', '[[answer a]] [[ask q]]')))).toBe('a →ask');
@@ -98,7 +98,7 @@ test('a question whose call lasted until its answer does not end the turn', () =
   expect(next(user('[[ask q]] [[done]]'), CALLED, LOST, user('You asked: q\nThe answer: blue'))).toBe('done');
 });
 
-test('told that a call which was broken off is approved it makes it again, told that it is declined it goes on without it', () => {
+test('an interrupted call is made again when it is approved, and skipped when it is declined', () => {
   const asked = [user('[[approve x]] [[answer a]]'), CALLED, LOST];
   expect(next(...asked, user('The person approved this action: {"command":"x"}\nDo it now.'))).toBe('→approve:x');
   expect(next(...asked, user('The person approved this action: {"command":"x"}\nDo it now.'), CALLED)).toBe('a');

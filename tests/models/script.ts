@@ -46,8 +46,14 @@ interface Line {
   readonly kept: boolean;
 }
 
-const SERVICE_WORD =
-  /\[\[(?:(http) ([1-5]\d\d)(?: (\d{1,9}))?|(slow|huge) (\d{1,9})|(patch) (\/[^\s\]]+)|(call) (\w+)|(cut|empty|html|badsse|beside))\]\]/g;
+const SERVICE_WORDS = [
+  /(http) ([1-5]\d\d)(?: (\d{1,9}))?/,
+  /(slow|huge) (\d{1,9})/,
+  /(patch) (\/[^\s\]]+)/,
+  /(call) (\w+)/,
+  /(cut|empty|html|badsse|beside)/,
+];
+const SERVICE_WORD = new RegExp(`\\[\\[(?:${SERVICE_WORDS.map(({ source }) => source).join('|')})\\]\\]`, 'g');
 const CALLS = new Set(['tool', 'approve', 'file', 'patch', 'call', 'ask']);
 const FAILURES = new Set(['fail', 'crash', 'hang', 'http', 'cut', 'empty', 'html', 'badsse']);
 // What Parley tells an agent whose request for leave was decided when nobody waited for it any more.

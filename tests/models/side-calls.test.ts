@@ -82,7 +82,7 @@ test('Codex without its patch tool gives the patch to the shell', async () => {
 
 const user = (text: string): Json => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
 
-test('Codex asks for leave by the arguments of its shell, and goes on behind a question that was answered in its call', async () => {
+test('Codex requests approval in its shell arguments and continues after a question answered in its call', async () => {
   const asks = await post(startCodexModel(), '/v1/responses', { input: [user('[[approve make all]]')] });
   expect(asks.text).toContain('\\"cmd\\":\\"make all\\",\\"sandbox_permissions\\":\\"require_escalated\\"');
   const question: Json = { type: 'function_call', name: 'ask_human', call_id: 'c', arguments: '{}' };

@@ -73,7 +73,7 @@ const operatorRows = ({ database }: Hosts) =>
     'SELECT sha256, directory FROM parley.operator_tokens ORDER BY created_at',
   );
 
-test('the operator token of each data directory is valid on all hosts; a rotation ends one and its sessions', async () => {
+test('the operator token of each directory is valid on all hosts; rotating one ends it and its sessions', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
   expect(a.token).not.toBe(b.token);
@@ -137,12 +137,15 @@ test('hosts with shared files share one operator token, also when they start at 
   for (const { url } of servers) expect(await statusOf(url, bearer(token))).toBe(200);
 });
 
-test('rows of directories that were not seen for 90 days, and those beyond the limit, are deleted; a server keeps its own', async () => {
+test('rows of directories unseen for 90 days or beyond the limit are deleted; a server keeps its own row', async () => {
   const hosts = await withHosts({ files: 'host' });
   const a = await hosts.start('a', { token: null });
   const put = (count: number, from: string, age: string) =>
     hosts.database.query(
-      `INSERT INTO parley.operator_tokens SELECT 'hash_${from}_' || n, 'site_${from}_' || n, 'u', 'h', clock_timestamp() - interval '${age}', clock_timestamp() - interval '${age}' FROM generate_series(1, ${count}) AS n`,
+      `INSERT INTO parley.operator_tokens
+       SELECT 'hash_${from}_' || n, 'site_${from}_' || n, 'u', 'h',
+         clock_timestamp() - interval '${age}', clock_timestamp() - interval '${age}'
+       FROM generate_series(1, ${count}) AS n`,
     );
   await put(5, 'old', '91 days');
   await put(1200, 'many', '2 hours');
@@ -154,12 +157,16 @@ test('rows of directories that were not seen for 90 days, and those beyond the l
   // A server whose row was deleted, or is a day old, writes it again.
   for (const sql of [
     `DELETE FROM parley.operator_tokens WHERE sha256 = '${hashToken(a.token)}'`,
-    `UPDATE parley.operator_tokens SET registered_at = clock_timestamp() - interval '2 days' WHERE sha256 = '${hashToken(a.token)}'`,
+    `UPDATE parley.operator_tokens
+     SET registered_at = clock_timestamp() - interval '2 days'
+     WHERE sha256 = '${hashToken(a.token)}'`,
   ]) {
     await hosts.database.query(sql);
     const renewed = () =>
       hosts.database.query(
-        `SELECT FROM parley.operator_tokens WHERE sha256 = '${hashToken(a.token)}' AND registered_at > clock_timestamp() - interval '1 hour'`,
+        `SELECT
+         FROM parley.operator_tokens
+         WHERE sha256 = '${hashToken(a.token)}' AND registered_at > clock_timestamp() - interval '1 hour'`,
       );
     await expect.poll(async () => (await renewed()).length, { timeout: 10_000 }).toBe(1);
   }
@@ -258,7 +265,7 @@ test('a rotated or revoked token and its sessions stop on all hosts; their journ
   );
 });
 
-test('tokens are revoked on all hosts even if the journal cannot be written, which is reported by the exit code', async () => {
+test('tokens are revoked on all hosts even if the journal cannot be written; the exit code reports that', async () => {
   const hosts = await withHosts();
   const a = await hosts.start('a');
   const tokens = new Map<string, string>();

@@ -82,7 +82,7 @@ test('a host that was started again is admitted at once, and the one that it was
   expect(await stores.query(`SELECT FROM parley.hosts WHERE lease_until > clock_timestamp()`)).toEqual([]);
 });
 
-test('one that was started again under another name, or otherwise set, waits for the lease of the one that it was', async () => {
+test('one restarted under another name or with other settings waits for its previous lease to expire', async () => {
   const { admit } = await withHost({ site: 'site_a', place: '/data' }, { renews: false });
   const begun = performance.now();
   await admit('renamed', { site: null, place: '/data' });

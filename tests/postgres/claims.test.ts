@@ -20,7 +20,7 @@ import { commit, create, withStores } from '../support/postgres-stores.js';
 const begin = (store: PostgresStore, run: RunRecord) =>
   commit(store, run, { set: { status: 'running', epoch: run.epoch + 1 } });
 
-test('queued runs are given out once, oldest first, as many as are wanted; what is not begun can be had by others after a while', async () => {
+test('queued runs are claimed once, oldest first, up to the limit; an unstarted claim expires for others', async () => {
   const stores = await withStores();
   const [a, b] = [await stores.host('a'), await stores.host('b')];
   for (let number = 1; number <= 5; number += 1) await create(a, number);
@@ -60,7 +60,7 @@ test('a host without a lease gets none', async () => {
   expect(await a.claimQueued(1, [])).toEqual([]);
 });
 
-test('a run whose files are on one disk goes to the host of that disk; one with another path in it to nobody who has not that path', async () => {
+test('a run with local files goes to the host of that disk; one with another path only to hosts with it', async () => {
   const stores = await withStores();
   await stores.host('h');
   const store = (site: string, place: string) => stores.store({ host: 'h', site: { site, place } });
@@ -160,7 +160,7 @@ test('a process that waits holds its run for its host, until it is let go or the
   expect(await b.claimQueued(1, [])).toEqual([run.run_id]);
 });
 
-test('a queued run is stranded when no host of its site was there for so long, and not when one has only just left', async () => {
+test('a queued run is stranded when its site has had no host for the limit, not when one has just left', async () => {
   const stores = await withStores();
   await stores.host('x');
   const a = await stores.store({ host: 'x', site: { site: 'site_a', place: '/data' } });
@@ -186,7 +186,7 @@ test('a queued run without files is stranded when no host with its paths was the
   expect(await listStranded(a.database, Date.now(), 9)).toEqual([]);
 });
 
-test('the files of a deleted run are left to the host of their disk, or to whoever has their path, until they are removed', async () => {
+test('files of a deleted run are left to the host of their disk, or any with their path, until removed', async () => {
   const stores = await withStores();
   const [a, shared] = [
     await stores.store({ site: { site: 'site_a', place: '/data' } }),
@@ -247,7 +247,7 @@ test('a wish to cancel a run that waits is found when no living host has its pro
   expect(await listWished(a.database, 9)).toEqual([run.run_id]);
 });
 
-test('a host that does not stay claims what it has created or changed, and nothing of others as long as one of them stays', async () => {
+test('a short-lived host claims runs it created or changed, and no others while a permanent host lives', async () => {
   const stores = await withStores();
   await stores.host('h');
   await registerHost((await stores.store()).database, {

@@ -48,12 +48,14 @@ const ioOn = (url: string, env: Readonly<Record<string, string>> = {}) =>
 
 const deadHost = (hosts: Hosts, name: string, url: string) =>
   hosts.database.query(
-    `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256, public_key, generation) VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone', '', '', 3)`,
+    `INSERT INTO parley.hosts
+       (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256, public_key, generation)
+     VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone', '', '', 3)`,
     [name, url],
   );
 
 test.each(['shared', 'host'] as const)(
-  'files %s: run, ls, watch, reply, cancel and rm use the server of another data directory without a token',
+  'files %s: run, ls, watch, reply, cancel and rm use a server of another data directory without a token',
   async (files) => {
     const hosts = await besideHosts({ files });
     const { call, hostCount } = hosts;
@@ -79,7 +81,7 @@ test.each(['shared', 'host'] as const)(
   },
 );
 
-test('with files of its own a server is found from its directory also where the hosts have no address of it', async () => {
+test('with local files, a server is found from its directory even if the hosts table lacks its address', async () => {
   const hosts = await besideHosts({ files: 'host' });
   const a = await hosts.start('a', { token: null });
   await hosts.database.query('UPDATE parley.hosts SET url = NULL');
@@ -94,7 +96,7 @@ test('with files of its own a server is found from its directory also where the 
   });
 });
 
-test('a host that died is passed over; one of this machine is preferred, then one that has the files of the directory', async () => {
+test('a dead host is skipped; a host on this machine is preferred, then one with the same files', async () => {
   const hosts = await besideHosts({ files: 'host' });
   await deadHost(hosts, 'elsewhere', 'http://127.0.0.1:1');
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
@@ -154,7 +156,7 @@ test('a database that is not prepared or cannot be reached is told before anythi
   });
 });
 
-test('a server that cannot reach the database in time is alive but not ready, says why, and is ready again as another host', async () => {
+test('a server without its database in time is alive, not ready, says why, and recovers as another host', async () => {
   const hosts = await withHosts({ leaseSec: 2 });
   const proxy = await openPostgresProxy(hosts.database.url);
   onTestFinished(() => proxy.close());
@@ -184,7 +186,7 @@ test('a server that cannot reach the database in time is alive but not ready, sa
   expect((await ask('/readyz')).body.host_id).not.toBe(before.body.host_id);
 });
 
-test('whoever watches runs whose last host has died goes on with them: what ran is ended, what was queued is played', async () => {
+test('watching runs whose last host died continues them: running ones are ended, queued ones are run', async () => {
   const hosts = await besideHosts({ slots: 1 });
   const a = await hosts.start('a', { token: null });
   const run = (prompt: string) =>
@@ -212,7 +214,7 @@ test('whoever watches runs whose last host has died goes on with them: what ran 
   ).toMatchObject({ code: 0, last: { run: { status: 'succeeded' } } });
 });
 
-test('a host has the name of its machine unless HOSTNAME says another, tells how it is set, and takes as many connections as it may', async () => {
+test('a host is named after its machine or HOSTNAME, reports its settings, and limits its connections', async () => {
   const { database, site } = await withHosts();
   mkdirSync(site.data);
   const settings: Settings = { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, connections: 2 } };

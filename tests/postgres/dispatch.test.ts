@@ -145,14 +145,16 @@ test('claiming an expired question reads the head of an index, however many ques
     FROM generate_series(1, 20000) AS number`);
   // One question waits per run: all others belong to runs of their own, which nothing here reads.
   await database.query('ALTER TABLE parley.interactions DROP CONSTRAINT interactions_run_id_fkey');
-  await database.query(`UPDATE parley.interactions SET state = 'pending', run_id = 'run_' || interaction_id, due_at = due_at + ${NOW}
+  await database.query(`UPDATE parley.interactions
+    SET state = 'pending', run_id = 'run_' || interaction_id, due_at = due_at + ${NOW}
     WHERE interaction_id <> 'int_1'`);
   await database.query('VACUUM ANALYZE parley.interactions');
   const plans = await database.query<{
     'QUERY PLAN': string;
   }>(`EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off)
     UPDATE parley.interactions SET retry_at = 1 WHERE interaction_id IN (SELECT interaction_id FROM parley.interactions
-      WHERE state = 'pending' AND decides AND COALESCE(retry_at, due_at) <= (extract(epoch FROM statement_timestamp()) * 1000)::bigint
+      WHERE state = 'pending' AND decides
+        AND COALESCE(retry_at, due_at) <= (extract(epoch FROM statement_timestamp()) * 1000)::bigint
       ORDER BY COALESCE(retry_at, due_at), interaction_id LIMIT 4 FOR UPDATE SKIP LOCKED)`);
   const plan = plans.map((line) => line['QUERY PLAN']).join('\n');
   expect(plan).toMatch(/Index Scan using pending_by_decision/);

@@ -42,7 +42,10 @@ test('the database, its version, the hosts that are alive and what waits are tol
     {
       level: 'ok',
       text: expect.stringMatching(
-        /^parley_test_\w+ at \S+ \(PostgreSQL \d+\S*.*, tables of version \d+\), 1 waiting for an answer, 1 of them overdue$/,
+        new RegExp(
+          '^parley_test_\\w+ at \\S+ \\(PostgreSQL \\d+\\S*.*, tables of version \\d+\\), ' +
+            '1 waiting for an answer, 1 of them overdue$',
+        ),
       ) as string,
     },
   ]);

@@ -11,7 +11,7 @@ import { becomes, proves, withHosts, type Hosts } from '../support/hosts.js';
 
 const folderOf = ({ site }: Hosts, name: string, id: string) => join(site.root, `data-${name}`, 'runs', id);
 
-test('a run is continued, copied and tried again through a host that has none of its files, and plays where they are', async () => {
+test('a run is continued, copied and retried through a host without its files, and runs where they are', async () => {
   const hosts = await withHosts({ files: 'host', slots: 1 });
   const a = await hosts.start('a');
   const { run_id: first } = await a.client.create({ engine: 'codex', prompt: '[[answer one]]' });
@@ -38,7 +38,7 @@ test('a run is continued, copied and tried again through a host that has none of
   }
 });
 
-test('a process that waits on another host is ended with its run: nothing is printed after the end, and what it printed is there', async () => {
+test('a process waiting on another host ends with its run: no later output, and the earlier one is kept', async () => {
   const hosts = await withHosts({ files: 'host' });
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({
@@ -58,7 +58,7 @@ test('a process that waits on another host is ended with its run: nothing is pri
   await proves(b.client, id);
 });
 
-test('a run whose process waited on a host that died is canceled by another; its logs, which nobody read to the end, count as far as they were read', async () => {
+test('a run waiting on a dead host is canceled by another; its logs count as far as they were read', async () => {
   const hosts = await withHosts({ files: 'host', goneSec: 60 });
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({
@@ -113,7 +113,7 @@ test('a queued run whose paths no host has any more is ended, and says why', asy
   expect((await b.client.get(queued)).error?.message).toContain('data directory that it was created in');
 });
 
-test('after all hosts were away for longer than that, an answered run still waits for the one that has its files', async () => {
+test('after all hosts were away for longer than that, an answered run waits for the host with its files', async () => {
   const hosts = await withHosts({ files: 'host', goneSec: 8 });
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
   const { run_id: id } = await a.client.create({
@@ -146,7 +146,7 @@ test('after all hosts were away for longer than that, an answered run still wait
   await becomes(again.client, id).toBe('succeeded');
 });
 
-test('an engine that was left at work when its host died is ended there before the files of its deleted run are removed', async () => {
+test('an engine left running by a dead host is ended there before its deleted run loses its files', async () => {
   const hosts = await withHosts({ files: 'host' });
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
@@ -187,7 +187,7 @@ test('a server that cannot listen begins nothing', async () => {
   await becomes(a.client, queued).toBe('succeeded');
 });
 
-test('a run whose host died in its first turn is tried again in its session, where its files are; what nobody read of its logs is not said to be proved', async () => {
+test('a run whose host died in turn 1 is retried in its session at its files; unread logs prove nothing', async () => {
   const hosts = await withHosts({ files: 'host', goneSec: 60 });
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({ engine: 'codex', prompt: '[[answer begun]] [[hang]]' });
@@ -196,7 +196,11 @@ test('a run whose host died in its first turn is tried again in its session, whe
       async () =>
         (
           await hosts.database.query<{ found: boolean }>(
-            `SELECT EXISTS (SELECT FROM parley.segments WHERE run_id = $1 AND strpos(convert_from(body, 'UTF8'), 'lifecycle.session.bound') > 0) AS found`,
+            `SELECT EXISTS (
+               SELECT
+               FROM parley.segments
+               WHERE run_id = $1 AND strpos(convert_from(body, 'UTF8'), 'lifecycle.session.bound') > 0
+             ) AS found`,
             [id],
           )
         )[0]?.found,

@@ -102,7 +102,9 @@ test('a listener whose connection was ended listens again, and says that somethi
       async () =>
         (
           await stores.query(
-            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'`,
+            `SELECT
+             FROM pg_stat_activity
+             WHERE datname = current_database() AND query LIKE 'LISTEN%' AND state = 'idle'`,
           )
         ).length === 2,
     );
@@ -114,14 +116,16 @@ test('a listener whose connection was ended listens again, and says that somethi
   expect(missed()).toBe(3);
 });
 
-test('a connection that says nothing any more is found out and replaced, and what may have been missed is told', async () => {
+test('a connection that went silent is detected and replaced, and possibly missed commits are reported', async () => {
   const stores = await withStores();
   const proxy = await stores.proxy();
   const [one, two] = [await stores.store(), await stores.store({ url: proxy.url, checkMs: 100 })];
   const { told, missed } = listen(two);
   const listening = () =>
     stores.query<{ pid: number }>(
-      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query IN ('LISTEN parley_commits', 'SELECT')`,
+      `SELECT pid
+       FROM pg_stat_activity
+       WHERE datname = current_database() AND query IN ('LISTEN parley_commits', 'SELECT')`,
     );
   const before = (await listening()).length;
   const letGo = proxy.hold();

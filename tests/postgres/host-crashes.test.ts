@@ -47,7 +47,7 @@ test('a host that stops cleanly lets go of its claims, and another may begin the
   expect(await crashesOf(b)).toBe(0);
 });
 
-test('a running run of a dead host counts once, also if the host that takes it over dies before it has ended it', async () => {
+test('a running run of a dead host counts once, even if the host taking it over dies before ending it', async () => {
   const stores = await withStores();
   const [a, b, c] = [await stores.host('a'), await stores.host('b'), await stores.host('c')];
   const run = await begin(a, await create(a));

@@ -27,7 +27,7 @@ test('a question asked on one host is answered on another and seen on a third', 
   await proves(c.client, id);
 });
 
-test('a host that is killed leaves its waiting runs answerable, its queued ones queued, and its running ones ended within its lease and a look', async () => {
+test('a killed host leaves waiting runs answerable, queued ones queued; others end soon after its lease', async () => {
   const hosts = await withHosts({ slots: 1 });
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
   const { run_id: waiting } = await a.client.create({
@@ -68,7 +68,7 @@ test('a host that is killed leaves its waiting runs answerable, its queued ones 
   for (const id of [waiting, ofA, ofB, queued]) await proves(b.client, id);
 });
 
-test('a host that was stopped beyond its lease writes no row when it is woken, ends its engine, and goes on as a new one', async () => {
+test('a host suspended beyond its lease writes no row on waking, ends its engine and becomes a new host', async () => {
   const hosts = await withHosts({ slots: 1 });
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({
@@ -91,7 +91,7 @@ test('a host that was stopped beyond its lease writes no row when it is woken, e
   await b.client.cancel(next);
 });
 
-test('a run that is played elsewhere is canceled from any host, also when the one that plays it has just died', async () => {
+test('any host can cancel a run that another host runs, even when that host has just died', async () => {
   const hosts = await withHosts({ slots: 1 });
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
@@ -108,7 +108,7 @@ test('a run that is played elsewhere is canceled from any host, also when the on
   expect(await looker.client.cancel(other)).toMatchObject({ status: 'canceled' });
 });
 
-test('with files of its own, a run goes on where they are; on a host that does not come back it is ended, and says why', async () => {
+test('with local files, a run continues on their host; if that never returns, it ends with the reason', async () => {
   const hosts = await withHosts({ files: 'host', goneSec: 3 });
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: ASK, execution_mode: 'interactive' });
@@ -168,7 +168,7 @@ test('a process that waits with its run keeps it on its host; when it is gone, a
   await becomes(b.client, id).toBe('succeeded');
 });
 
-test('a question whose time is over is decided once, by whichever host, also when the one that asked it is gone', async () => {
+test('an overdue question is decided once, by any host, even when the host that asked it is gone', async () => {
   const hosts = await withHosts();
   const a = await hosts.start('a');
   const options = { session_timeout_sec: 4, interactive_require_user_reply: false };
@@ -203,7 +203,7 @@ test('a question whose time is over is decided once, by whichever host, also whe
   await becomes(b.client, answered).toMatch(/succeeded|failed/);
 });
 
-test('a run that is deleted on one host goes with its files on the other, and a hint alone deletes nothing', async () => {
+test('a run deleted on one host loses its files on the other, and a hint alone deletes nothing', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
   const [kept, deleted] = await Promise.all(
@@ -229,7 +229,7 @@ test('a run that is deleted on one host goes with its files on the other, and a 
   expect(await b.client.logs(kept)).toEqual(await a.client.logs(kept));
 });
 
-test('with files of its own, a run that is canceled on another host before it began can be proved on either', async () => {
+test('with local files, a run canceled on another host before it started can be verified on either', async () => {
   const hosts = await withHosts({ files: 'host', slots: 1 });
   const a = await hosts.start('a');
   const { run_id: hanging } = await a.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
@@ -241,7 +241,7 @@ test('with files of its own, a run that is canceled on another host before it be
   await b.client.cancel(hanging);
 });
 
-test('a database that is away for seconds ends no turn: what is printed meanwhile is stored when it is back', async () => {
+test('a database outage of seconds ends no turn: output printed meanwhile is stored when it is back', async () => {
   const hosts = await withHosts({ leaseSec: 15 });
   const proxy = await openPostgresProxy(hosts.database.url);
   onTestFinished(() => proxy.close());

@@ -71,7 +71,7 @@ async function ownDatabase(options?: { empty: boolean }): Promise<TestDatabase> 
   return database;
 }
 
-test('runs that ended, failed and wait are imported, verify, and go on with a server on the same data directory', async () => {
+test('imported ended, failed and waiting runs verify and continue on a server on the same data directory', async () => {
   const database = await ownDatabase();
   const site = createSite();
   const play = (...args: string[]) =>
@@ -122,7 +122,7 @@ test('runs that ended, failed and wait are imported, verify, and go on with a se
   await expectImported(database, site, { copied: 0, known: 3 });
 });
 
-test('every row arrives as it was, whatever its texts are; notifications too, and those of deleted runs once', async () => {
+test('every row arrives unchanged, whatever its text; notifications too, those of deleted runs once', async () => {
   const stores = await withStores();
   const site = createSite();
   const there: Record<string, unknown>[] = [];
@@ -255,7 +255,7 @@ test('an import that is killed is done again, and then everything is there once'
   ]);
 });
 
-test('a run that is there with another content is named and left as it is, one that was changed is not copied, and all others are', async () => {
+test('a run that exists with other content is named and kept, a changed one is skipped, others copied', async () => {
   const stores = await withStores();
   const site = createSite();
   const store = await stores.store();
@@ -269,7 +269,9 @@ test('a run that is there with another content is named and left as it is, one t
   await ended(store, 9, { request_id: 'req_0002' });
   const db = await openDatabase(join(site.data, 'parley.db'));
   db.exec(
-    `UPDATE segments SET body = CAST(replace(body, '"seq":3', '"seq":4') AS BLOB) WHERE run_id = '${idOf(3)}' AND protocol = 'rasp'`,
+    `UPDATE segments
+     SET body = CAST(replace(body, '"seq":3', '"seq":4') AS BLOB)
+     WHERE run_id = '${idOf(3)}' AND protocol = 'rasp'`,
   );
   expect(
     db
@@ -320,7 +322,9 @@ test('a data directory of an older version is imported and stays as old as it is
     });
   });
   const db = await openDatabase(join(site.data, 'parley.db'));
-  db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP INDEX runs_by_cwd; ALTER TABLE runs DROP COLUMN crashes; ALTER TABLE runs DROP COLUMN at_work; DROP INDEX runs_by_tail; DROP TABLE deleted_turns;
+  db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP INDEX runs_by_cwd;
+    ALTER TABLE runs DROP COLUMN crashes; ALTER TABLE runs DROP COLUMN at_work;
+    DROP INDEX runs_by_tail; DROP TABLE deleted_turns;
     ALTER TABLE runs DROP COLUMN cwd; ALTER TABLE runs DROP COLUMN home; ALTER TABLE runs DROP COLUMN continues;
     CREATE INDEX runs_by_home ON runs (json_extract(spec_json, '$.home'))`);
   db.exec(

@@ -8,7 +8,7 @@ import { create, withStores } from '../support/postgres-stores.js';
 
 const GONE_MS = 60_000;
 
-test('a host that lost its lease with all others waits as long as a new one before it gives up what waits for them', async () => {
+test('a host that lost its lease with all others waits as long as a new one before it gives up on them', async () => {
   const stores = await withStores();
   const site = { site: 'site_b', place: '/b' };
   const store = await stores.store({ site });

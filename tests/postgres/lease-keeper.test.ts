@@ -77,7 +77,7 @@ test('one that is over is followed by another, under another name, only after ev
   expect(await leaseOf(stores, id)).toBeLessThan(0);
 });
 
-test('a database that cannot be reached for longer than the lease ends it as well; it is back when the database is', async () => {
+test('a database outage longer than the lease ends the lease as well; it returns with the database', async () => {
   const stores = await withStores();
   const proxy = await stores.proxy();
   const { keeper } = await keep(stores, proxy.url);

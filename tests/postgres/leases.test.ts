@@ -117,7 +117,7 @@ describe('a run', () => {
     expect(await one.loadRun(run.run_id)).toEqual(run);
   });
 
-  test('of a host that was away for too long is not written by it afterwards, although nobody took it over', async () => {
+  test('of a host that was away for too long is not written by it any more, even if nobody took it over', async () => {
     const stores = await withStores();
     const host = await stores.host('host_1');
     const run = await commit(host, await create(host), RUNNING);

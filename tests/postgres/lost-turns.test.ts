@@ -21,7 +21,7 @@ function failing(times: number): () => void {
   };
 }
 
-test('a turn whose beginning was stored, and whose host never heard of it, is ended by that host at its next look', async () => {
+test('a turn whose start was stored but not confirmed to its host is ended by that host at its next poll', async () => {
   let isLost = false;
   const bench = await openClusterBench({
     store: (store) =>
@@ -47,7 +47,7 @@ test('a turn whose beginning was stored, and whose host never heard of it, is en
   await expect.poll(() => bench.doubts(id), { timeout: 15_000 }).toEqual([]);
 });
 
-test('what a database forgot that was replaced by one that was behind is stored again from the logs, when its run is ended', async () => {
+test('events lost when an older copy replaced the database are restored from the logs when the run ends', async () => {
   const bench = await openClusterBench();
   const { run_id: id } = await bench.orchestrator.create({
     engine: 'codex',
@@ -59,9 +59,18 @@ test('what a database forgot that was replaced by one that was behind is stored 
   const earlier = await stored();
   await expect.poll(stored, { timeout: 20_000 }).toBeGreaterThan(80);
   const before = await stored();
-  await bench.stores
-    .query(`WITH back AS (UPDATE parley.runs AS run SET rasp_seq = earlier.rasp_seq, fcmp_seq = earlier.fcmp_seq, ts = earlier.ts, digest = earlier.digest, last_commit = earlier.last_commit FROM earlier RETURNING run.run_id)
-    DELETE FROM parley.segments USING earlier WHERE seq_from > CASE protocol WHEN 'rasp' THEN earlier.rasp_seq ELSE earlier.fcmp_seq END`);
+  await bench.stores.query(
+    `WITH back AS (
+       UPDATE parley.runs AS run
+       SET rasp_seq = earlier.rasp_seq, fcmp_seq = earlier.fcmp_seq, ts = earlier.ts, digest = earlier.digest,
+         last_commit = earlier.last_commit
+       FROM earlier
+       RETURNING run.run_id
+     )
+     DELETE FROM parley.segments
+     USING earlier
+     WHERE seq_from > CASE protocol WHEN 'rasp' THEN earlier.rasp_seq ELSE earlier.fcmp_seq END`,
+  );
   await becomes(bench, id).toBe('failed');
   expect(processesOf(id)).toEqual([]);
   expect(before).toBeGreaterThan(earlier);
@@ -69,7 +78,7 @@ test('what a database forgot that was replaced by one that was behind is stored 
   await expect.poll(() => bench.doubts(id), { timeout: 15_000 }).toEqual([]);
 });
 
-test('a database that is away for longer than a read is tried ends no turn of an engine that stays, while the lease holds', async () => {
+test('an outage longer than the read retries ends no turn of a resident engine while the lease holds', async () => {
   const [beforeTurn, beforeWaiting] = [failing(2), failing(2)];
   const bench = await openClusterBench({
     store: (store) =>

@@ -87,8 +87,9 @@ test('a host of the version before cannot join after the migration, even if it w
 
 test('four processes that migrate at once all succeed', async () => {
   const stores = await withStores({ empty: true });
+  const moduleUrl = new URL('../../dist/store/postgres/connection/open-postgres.js', import.meta.url).href;
   const script = `
-    import { migratePostgres } from ${JSON.stringify(new URL('../../dist/store/postgres/connection/open-postgres.js', import.meta.url).href)};
+    import { migratePostgres } from ${JSON.stringify(moduleUrl)};
     process.stdout.write('ready ');
     await new Promise((resolve) => process.stdin.once('data', resolve));
     await migratePostgres(${JSON.stringify(stores.url)});
@@ -104,7 +105,7 @@ test('four processes that migrate at once all succeed', async () => {
   await create(await stores.store());
 });
 
-test('a database that cannot be reached, a wrong password and a wrong address are told without the password', async () => {
+test('errors for an unreachable database, a wrong password or a wrong address do not show the password', async () => {
   const stores = await withStores();
   const proxy = await stores.proxy();
   proxy.shut();
@@ -136,7 +137,7 @@ test('the type parsers of others are not changed', async () => {
   expect(await stores.query('SELECT 1::bigint AS big')).toEqual([{ big: '1' }]);
 });
 
-test('texts with NUL, lone surrogates and backslashes are told apart from those that look like their escapes', async () => {
+test('texts with NUL, lone surrogates and backslashes differ from texts that look like their escapes', async () => {
   for (const odd of ['a\0b', 'a\\u0000b', 'a\\\\u0000b', '\ud800', '\udc00\ud800', '\ufffd', '😀', '\\', ''])
     expect(fromText(toText(odd))).toBe(odd);
   const stores = await withStores();

@@ -10,7 +10,7 @@ import { commit, create, withStores } from '../support/postgres-stores.js';
 const [FLUSHED, COMMITTED, FLUSH, COMMIT] = ['SELECT 1\0', 'COMMIT\0', '\0flush\0', '\0commit\0'];
 const small = { connections: 1 };
 
-test('a call during an outage is refused with a reason that does not tell the password, and the next one works when the database is back', async () => {
+test('a call in an outage is refused with a reason without the password; the next works after the outage', async () => {
   const stores = await withStores();
   const proxy = await stores.proxy();
   const store = await stores.store({ url: proxy.url });
@@ -156,7 +156,7 @@ test('a change without events whose answer was lost is known by its own mark', a
   expect(await store.loadRun(run.run_id)).toMatchObject({ status: 'waiting_user' });
 });
 
-test('a run whose creation was not answered is created once, and one whose deletion was not answered is deleted', async () => {
+test('a run is created or deleted once although the response to its creation or deletion was lost', async () => {
   const stores = await withStores();
   const proxy = await stores.proxy();
   const store = await stores.store({ url: proxy.url, ...small });

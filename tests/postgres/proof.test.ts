@@ -97,7 +97,7 @@ test('a stranger on the port of a host that died gets no token of a command, whi
   expect(await hosts.database.query('SELECT FROM parley.hosts')).toHaveLength(2);
 });
 
-test('a stranger on the port of a host that died gets no token of another host that looks for files there', async () => {
+test('an impostor on the port of a dead host gets no token from another host that looks for files there', async () => {
   const hosts = await withHosts({ files: 'host' });
   const { a, b, id } = await playedOnFirst(hosts);
   const before = await readyOf(a);
@@ -174,7 +174,7 @@ test('one that proves itself and leads elsewhere is not followed', async () => {
   expect(elsewhere.asked).toEqual([]);
 });
 
-test('a browser that was signed in by one host is signed in at another with a different data directory, and out at both', async () => {
+test('signing in or out at one host applies at another host with a different data directory', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
   const signedIn = await fetch(`${a.url}/v1/sign-in`, {
@@ -208,7 +208,8 @@ test('a host token is accepted while its host has a lease, reads only and cannot
   const me = async () => (await call('/v1/me')).status;
   expect(await me()).toBe(401);
   await hosts.database.query(
-    `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, info_json, site, place, token_sha256, public_key, generation)
+    `INSERT INTO parley.hosts
+      (host_id, name, started_at, lease_until, info_json, site, place, token_sha256, public_key, generation)
     VALUES ('h', 'h', clock_timestamp(), clock_timestamp() + interval '1 hour', '{}', 'h', '/h', $1, '', 3)`,
     [tokenSha256],
   );

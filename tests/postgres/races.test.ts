@@ -66,7 +66,7 @@ test('a request that two hosts create at once makes one run, which both are told
   expect(await one.listQueued(100)).toHaveLength(25);
 });
 
-test('the queue takes exactly as many as it may, and a session one run, however many hosts create at once', async () => {
+test('the queue takes exactly its limit, and a session one run, however many hosts create runs at once', async () => {
   const stores = await withStores();
   const both = [await stores.store(), await stores.store()];
   const outcomes = await Promise.all(

@@ -16,7 +16,11 @@ async function dumpTexts({
   let whole = '';
   for (const { table, column } of columns) {
     const rows = await database.query<{ value: string | null; decoded: string | null }>(
-      `SELECT "${column}"::text AS value, convert_from(CASE WHEN pg_typeof("${column}") = 'bytea'::regtype THEN "${column}"::text::bytea END, 'UTF8') AS decoded FROM parley."${table}"`,
+      `SELECT "${column}"::text AS value,
+         convert_from(
+           CASE WHEN pg_typeof("${column}") = 'bytea'::regtype THEN "${column}"::text::bytea END, 'UTF8'
+         ) AS decoded
+       FROM parley."${table}"`,
     );
     for (const { value, decoded } of rows)
       for (const text of [value, decoded]) {

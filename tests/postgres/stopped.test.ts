@@ -12,10 +12,16 @@ const GATE = 777;
 // Whoever makes a run running waits until the gate is opened.
 async function closeGate({ database }: Hosts): Promise<() => Promise<void>> {
   await database.query(
-    `CREATE FUNCTION public.gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(${GATE}); RETURN NEW; END $$`,
+    `CREATE FUNCTION public.gate() RETURNS trigger
+     LANGUAGE plpgsql
+     AS $$ BEGIN PERFORM pg_advisory_xact_lock(${GATE}); RETURN NEW; END $$`,
   );
   await database.query(
-    `CREATE TRIGGER gate BEFORE UPDATE ON parley.runs FOR EACH ROW WHEN (OLD.status = 'queued' AND NEW.status = 'running') EXECUTE FUNCTION public.gate()`,
+    `CREATE TRIGGER gate
+     BEFORE UPDATE ON parley.runs
+     FOR EACH ROW
+     WHEN (OLD.status = 'queued' AND NEW.status = 'running')
+     EXECUTE FUNCTION public.gate()`,
   );
   await database.query('SELECT pg_advisory_lock($1)', [GATE]);
   return async () => void (await database.query('SELECT pg_advisory_unlock($1)', [GATE]));
@@ -98,7 +104,7 @@ test('stopped in the middle of printing: nothing more of it is stored, and what 
   await proves(b.client, id);
 });
 
-test('stopped in the middle of printing, with no other host: woken, it ends what prints and stores nothing more as the host that it was', async () => {
+test('suspended while printing, a lone host ends the process on waking and stores no more as its old id', async () => {
   const hosts = await withHosts({ slots: 1 });
   const { a, id } = await stopPrinting(hosts);
   await expect
@@ -121,7 +127,7 @@ test('stopped in the middle of printing, with no other host: woken, it ends what
 });
 
 test.each(['shared', 'host'] as const)(
-  'a host stopped beside a waiting process (files: %s): another applies each answer once, the old stores none',
+  'suspended with a waiting process (files: %s): another host applies answers once, old output is dropped',
   async (files) => {
     const hosts = await withHosts({ files, slots: 1, goneSec: 3600 });
     const approved = join(hosts.site.root, 'approved.txt');

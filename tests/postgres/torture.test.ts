@@ -26,10 +26,25 @@ const LEASE_SEC = 2;
 // Far longer than any host is away: with files of its own, no run may be given up.
 const GONE_SEC = 3600;
 
-const UNENDED = `SELECT run_id, request_id, engine, status, attempt_number, epoch, cancel_requested_json, reserved_by, reserved_until, owner, resident, site,
-  (SELECT json_agg(json_build_object('host', host_id, 'name', name, 'site', site, 'alive', lease_until > clock_timestamp())) FROM parley.hosts WHERE host_id IN (owner, resident, reserved_by) OR hosts.site = runs.site) AS hosts,
-  (SELECT json_agg(json_build_object('state', state, 'due', to_timestamp(due_at / 1000.0), 'decides', decides)) FROM parley.interactions WHERE interactions.run_id = runs.run_id) AS questions, clock_timestamp() AS now
-  FROM parley.runs WHERE status IN ('queued', 'running', 'waiting_user')`;
+const UNENDED = `SELECT run_id, request_id, engine, status, attempt_number, epoch, cancel_requested_json,
+  reserved_by, reserved_until, owner, resident, site,
+  (
+    SELECT json_agg(json_build_object(
+      'host', host_id, 'name', name, 'site', site, 'alive', lease_until > clock_timestamp()
+    ))
+    FROM parley.hosts
+    WHERE host_id IN (owner, resident, reserved_by) OR hosts.site = runs.site
+  ) AS hosts,
+  (
+    SELECT json_agg(json_build_object(
+      'state', state, 'due', to_timestamp(due_at / 1000.0), 'decides', decides
+    ))
+    FROM parley.interactions
+    WHERE interactions.run_id = runs.run_id
+  ) AS questions,
+  clock_timestamp() AS now
+  FROM parley.runs
+  WHERE status IN ('queued', 'running', 'waiting_user')`;
 
 interface Row {
   readonly run_id: string;
@@ -100,7 +115,13 @@ test.each(['shared', 'host'] as const)(
     // Rows of an epoch never come after those of a later one: whoever lost a run wrote nothing more.
     expect(
       await hosts.database.query(
-        `SELECT run_id, protocol, seq_from FROM (SELECT run_id, protocol, seq_from, epoch, max(epoch) OVER (PARTITION BY run_id, protocol ORDER BY seq_from) AS latest FROM parley.segments) AS each WHERE epoch < latest`,
+        `SELECT run_id, protocol, seq_from
+         FROM (
+           SELECT run_id, protocol, seq_from, epoch,
+             max(epoch) OVER (PARTITION BY run_id, protocol ORDER BY seq_from) AS latest
+           FROM parley.segments
+         ) AS each
+         WHERE epoch < latest`,
       ),
     ).toEqual([]);
     // No question is left that should have been decided.

@@ -26,7 +26,7 @@ async function withOldDatabase(): Promise<{ site: Site; database: TestDatabase; 
 const jobs = (database: TestDatabase) =>
   database.query<{ task_identifier: string }>('SELECT task_identifier FROM graphile_worker.jobs ORDER BY 1');
 
-test('a database of the previous version is upgraded: waiting runs are answered to the end, old jobs are deleted', async () => {
+test('a database of the previous version is upgraded: waiting runs can be answered, old jobs are deleted', async () => {
   const { site, database, env } = await withOldDatabase();
   expect((await jobs(database)).map((job) => job.task_identifier)).toEqual([
     'parley_decide',
@@ -70,7 +70,8 @@ test('a database of the previous version is upgraded: waiting runs are answered 
 test('migrate prints the statement that drops the old schema where nobody else uses it, and it is safe', async () => {
   const { site, database, env } = await withOldDatabase();
   await database.query(
-    `DELETE FROM graphile_worker._private_jobs; DELETE FROM graphile_worker._private_tasks WHERE identifier <> 'parley_decide'`,
+    `DELETE FROM graphile_worker._private_jobs;
+     DELETE FROM graphile_worker._private_tasks WHERE identifier <> 'parley_decide'`,
   );
   const { stdout } = await parley(site, ['migrate'], { env });
   expect(stdout).toContain('Deleted 0 jobs');

@@ -147,7 +147,7 @@ test('an orphan that ignores SIGTERM is killed after the grace', async () => {
   expect(await child.done).toMatchObject({ exit: { code: 2, signal: null }, endedByUs: null });
 });
 
-test('descendants that wiped their environment are found by their parents, and as orphans by their session', async () => {
+test('descendants that cleared their environment are found by their parents, orphans by their session', async () => {
   const heard = new Heard();
   const child = await start(
     specOf(shell('env -i setsid sleep 1000 & echo 1:$!; (env -i sleep 1001 & echo 2:$!); echo ready; wait')),
@@ -193,7 +193,7 @@ test('somebody else is never touched: not without a mark, not with another mark'
   expect([plain, other].map(({ pid }) => isAlive(pid))).toEqual([true, true]);
 });
 
-test('an output held open by somebody who cannot be found is cut off, with an error that keeps what is known', async () => {
+test('output held open by a process that cannot be found is cut off with an error that keeps the facts', async () => {
   const timers = new SimulatedTimers();
   const heard = new Heard();
   // No mark, a session of its own, and its parent gone before anyone looked.
@@ -219,7 +219,7 @@ test('an output held open by somebody who cannot be found is cut off, with an er
   });
 });
 
-test('when a handler throws, the child is ended, `done` rejects with it, and the rest is still logged but not handled', async () => {
+test('when a handler throws, the child is ended, `done` rejects with it, the rest is logged, not handled', async () => {
   const calls: StreamName[] = [];
   const onChunk = (stream: StreamName) => {
     calls.push(stream);
@@ -246,7 +246,7 @@ test('when a handler rejects, the whole tree is gone before `done` rejects', asy
   expect(marked()).toEqual([]);
 });
 
-test('when the disk is full, the child is ended, nothing unlogged is handled, and `done` rejects with the words of the system', async () => {
+test('a full disk ends the child, no unlogged byte is handled, and `done` rejects with the system error', async () => {
   const calls: StreamName[] = [];
   await fillDisk();
   const child = await start(specOf(fixture('family', 'stay')), { onChunk: (stream) => void calls.push(stream) });

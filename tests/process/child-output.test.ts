@@ -49,7 +49,7 @@ test('a chunk is in its log before anyone hears of it', async () => {
   expect(new Set(logged)).toEqual(new Set([0]));
 });
 
-test('50 MB printed as fast as possible to a slow handler: the log is exact, and the child is never far ahead', async () => {
+test('50 MB printed at full speed to a slow handler: the log is exact, and the child is never far ahead', async () => {
   const script =
     'const b = Buffer.alloc(1 << 20, "The quick brown fox.\\n"); for (let i = 0; i < 50; i++) { b[0] = i; for ' +
     '(let at = 0; at < b.length; ) at += fs.writeSync(1, b, at) }';

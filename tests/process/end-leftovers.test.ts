@@ -23,7 +23,7 @@ async function leaveBehind(mark: string): Promise<number[]> {
   return pids;
 }
 
-test('what a killed server left running is found by its mark and ended with all its descendants, also those without a mark', async () => {
+test('processes left by a killed server are found by mark and ended with descendants, even unmarked ones', async () => {
   const pids = await leaveBehind(desk.mark);
   expect(pids.length).toBeGreaterThanOrEqual(3);
   expect(pids.filter(isAlive)).toEqual(pids);

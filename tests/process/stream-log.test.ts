@@ -41,7 +41,7 @@ class SmallDisk {
   }
 }
 
-test('a disk that fills up in the middle of a chunk: bytes and hash tell what is in the file, and no hole follows', () => {
+test('a disk that fills up in the middle of a chunk: bytes and hash match the file, and no hole follows', () => {
   const disk = new SmallDisk(7);
   const log = new StreamLog(disk);
   log.append(Buffer.from('01234'));

@@ -186,7 +186,7 @@ test.concurrent('nothing is executed or written but the session, bound to no dir
   expect(readFileSync(join(home, `.parley-rehearsal/sessions/${evidence.sessionId}.json`), 'utf8')).not.toContain(home);
 });
 
-test('it could not execute anything: all it has of Node is text, time, paths and files, and of Parley the reading of JSON and of files', () => {
+test('it cannot execute anything: it imports text, time, paths and files of Node, JSON and files of Parley', () => {
   const folder = new URL('../../src/rehearsal/', import.meta.url).pathname;
   const imports = readdirSync(folder).flatMap((file) =>
     [...readFileSync(join(folder, file), 'utf8').matchAll(/(?:from|import|require)\s*\(?\s*'([^']+)'/g)].map(

@@ -77,7 +77,7 @@ describe('a schema that cannot be used is refused with a sentence', () => {
 });
 
 describe('values', () => {
-  test('a value that fits is accepted, one that does not is explained, and the compiled schema serves again', async () => {
+  test('a valid value is accepted, an invalid one is explained, and the compiled schema is reused', async () => {
     const schema = { type: 'object', properties: { version: { type: 'string' } }, required: ['version'] };
     expect(await checks.explainValue({ schema, value: { version: '1' }, name: 'result' })).toBeNull();
     expect(await checks.explainValue({ schema, value: { version: 1 }, name: 'result' })).toMatch(

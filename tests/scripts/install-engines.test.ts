@@ -83,7 +83,7 @@ function expectInstalled(): void {
     expect(readFileSync(join(cache, 'engines', path), 'utf8')).toBe(text);
 }
 
-test('two or three at once do not disturb each other: all end well, one install stays, nothing else is left', async () => {
+test('two or three installs at once do not interfere: all succeed, one stays, nothing else is left', async () => {
   for (const count of [2, 3]) {
     rmSync(join(cache, 'engines'), { recursive: true, force: true });
     for (const name of readdirSync(join(root, 'meeting'))) rmSync(join(root, 'meeting', name));

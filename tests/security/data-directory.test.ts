@@ -87,7 +87,7 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
   });
 
   // By secret: the only places where it may be.
-  test('each secret is only where it has to be, of all that was written, printed, answered or handed to a process', () => {
+  test('each secret is only where it must be, in all that is written, printed, returned or passed to a process', () => {
     const { tokens, site } = life;
     const places = new Map<string, string>();
     // A link leads to what is the user's.

@@ -193,11 +193,16 @@ const KINDS: Readonly<Record<string, (scene: Scene, number: number) => Promise<A
         scene.viewer,
       ),
     ),
-  'bad cursors': (scene, number) =>
-    ask(scene, {
-      path: `${pick(['/v1/runs?cursor=', '/v1/interactions?cursor=', `/v1/runs/${scene.ids[0]}/rasp/history?from_seq=`, `/v1/runs/${scene.ids[0]}/logs?byte_from=`], number)}${encodeURIComponent(pick(CURSORS, number))}`,
-      token: scene.viewer,
-    }),
+  'bad cursors': (scene, number) => {
+    const paths = [
+      '/v1/runs?cursor=',
+      '/v1/interactions?cursor=',
+      `/v1/runs/${scene.ids[0]}/rasp/history?from_seq=`,
+      `/v1/runs/${scene.ids[0]}/logs?byte_from=`,
+    ];
+    const path = `${pick(paths, number)}${encodeURIComponent(pick(CURSORS, number))}`;
+    return ask(scene, { path, token: scene.viewer });
+  },
   'path traversal': (scene, number) =>
     ask(scene, {
       path: pick(

@@ -66,7 +66,7 @@ function plant(site: Site, mark: string): void {
   put('config.json', JSON.stringify({ engines: { codex: { bin: evil } } }));
 }
 
-test('nothing that an agent leaves in a folder runs by what Parley does there: further turns, looks, proofs, archives, forks, the end', async () => {
+test('nothing an agent leaves in a folder runs through turns, reads, verify, archives, forks or deletion', async () => {
   const site = createSite();
   const mark = join(site.root, 'mark');
   const run = (...args: string[]) => parley(site, args);

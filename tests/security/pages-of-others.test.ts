@@ -44,7 +44,7 @@ const loaded = (path: string, { site, mode, dest }: { site: string; mode?: strin
     ].join('\r\n'),
   );
 
-test('what another page loads, shows or sends is refused although the browser brings the cookie; a link that a person follows is not', async () => {
+test('loads, frames and requests of other pages are refused despite the cookie; a followed link is not', async () => {
   for (const path of [
     '/v1/runs',
     `/v1/runs/${runId}/archive`,
@@ -85,7 +85,7 @@ test('the cookie is for no script, for no other site, and not the token', () => 
   expect(cookie).not.toContain(served.token);
 });
 
-test('no answer may be framed, guessed at, kept, or read by another page, and none may load or run anything', async () => {
+test('no response can be framed, sniffed, cached or read by another page, or load or run anything', async () => {
   const stream = await served.fetch(`/v1/runs/${runId}/events`);
   await stream.body?.cancel();
   expect([

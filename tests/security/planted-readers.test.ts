@@ -202,7 +202,7 @@ describe('names that are not UTF-8', () => {
 });
 
 describe('files that were deleted outside of Parley', () => {
-  test('logs of a run whose folder is gone are refused with FILES_GONE; a run that has printed nothing has none', async () => {
+  test('logs of a run whose folder is gone get FILES_GONE; a run that has printed nothing has none', async () => {
     const { id, folder } = await ended();
     expect((await served.fetch(`/v1/runs/${id}/logs`)).status).toBe(200);
     rmSync(folder.path, { recursive: true });

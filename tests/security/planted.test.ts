@@ -51,7 +51,7 @@ function workspaceOf(id: string): string {
 const read = (path: string, id = runId) =>
   served.fetch(`/v1/runs/${id}/files/content?path=${encodeURIComponent(path)}`);
 
-test('a link to a file, to a folder, to a link, to nothing and to itself shows nothing of what it leads to', async () => {
+test('a link to a file, a folder, a link, nothing or itself shows nothing of its target', async () => {
   symlinkSync(join(outside, 'key'), join(workspace, 'file'));
   symlinkSync(outside, join(workspace, 'folder'));
   symlinkSync('file', join(workspace, 'again'));
@@ -94,7 +94,7 @@ test('what stands in the place of a log and is none is not read: a link, a pipe,
   expect((await served.fetch(`/v1/runs/${id}/files`)).status).toBe(200);
 });
 
-test('a folder that becomes a link at the last moment leads nowhere: what was opened is what was asked for', async () => {
+test('a folder swapped for a link at the last moment leads nowhere: only the requested file is opened', async () => {
   const [real, aside] = [join(workspace, 'swap'), join(workspace, 'swap.aside')];
   mkdirSync(real);
   writeFileSync(join(real, 'key'), 'of the run');

@@ -43,7 +43,7 @@ async function ask(first: string, name: string, headers: readonly string[], body
   );
 }
 
-test('headers of a proxy make nobody somebody: without a token nothing answers, and a host or a page that is not ours is refused', async () => {
+test('proxy headers identify nobody: without a token nothing answers; a foreign host or page is refused', async () => {
   for (const first of ['GET /v1/runs', 'GET /metrics', 'POST /v1/runs'])
     expectRefused(await ask(first, host, headersOf(host)), 'UNAUTHORIZED');
   const signed = `Authorization: Bearer ${served.token}`;

@@ -12,7 +12,7 @@ import { open } from '../support/raw-http.js';
 import { serve } from '../support/served.js';
 import { startServer } from '../support/served-process.js';
 
-test('connections are limited, so that files are left for the work; whoever is connected goes on, and there is room again', async () => {
+test('connections are limited to leave files for the work; runs continue, and closing makes room again', async () => {
   const served = await serve({ limits: { ...DEFAULT_LIMITS, streams: 1 } });
   const { hostname, port } = new URL(served.url);
   const sockets: Socket[] = [];

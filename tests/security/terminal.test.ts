@@ -7,11 +7,12 @@ import { createSite, onTerminal, parley, untilFree } from '../support/command.js
 
 // Clears the screen, sets the title, fills the clipboard, moves the cursor, overwrites the line, turns the direction.
 const HOSTILE =
-  '\u001b[2J\u001b]0;owned\u0007\u001b]52;c;cm0gLXJmIC8=\u0007\u009b2J\u009d0;owned\u009c\u001bP1$r0m\u001b\\\rls\b\b\u007f\u202egnp.exe\u2066';
+  '\u001b[2J\u001b]0;owned\u0007\u001b]52;c;cm0gLXJmIC8=\u0007\u009b2J\u009d0;owned\u009c' +
+  '\u001bP1$r0m\u001b\\\rls\b\b\u007f\u202egnp.exe\u2066';
 // Colours and the cursor are ours; what comes in one byte, or through strings to the terminal, never is.
 const OBEYED = /[\u0080-\u009f\u007f\u0000\u0007\u0008\u202a-\u202e\u2066-\u2069]|\u001b[\]P_^X]|\u001b\[2J/;
 
-test('no command lets an agent, a prompt, a label or a file name control the terminal, as text or as JSON', async () => {
+test('no command lets an agent, prompt, label or file name control the terminal, as text or as JSON', async () => {
   const site = createSite();
   const made = await parley(site, [
     'run',

@@ -100,7 +100,7 @@ test('files outside of a run are not found, whether they exist or not', async ()
 });
 
 describe('the data directory', () => {
-  test('is no folder for a run: neither itself, nor anything in it, nor what contains it below the permission full', async () => {
+  test('is refused as the folder of a run: itself, anything in it, and below full any folder around it', async () => {
     const root = createRoot();
     const bench = await openBench(root);
     const create = (cwd: string, permission: 'read-only' | 'workspace-write' | 'full' = 'workspace-write') =>

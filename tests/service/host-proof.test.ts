@@ -20,7 +20,7 @@ const ask = (url: string, keys: ReadonlyMap<string, string> = KEYS) =>
 const tell = (response: ServerResponse, proof: unknown, id: unknown = 'host_1', status = 200) =>
   void response.writeHead(status).end(JSON.stringify({ status: 'ok', host_id: id, proof }));
 
-test('a proof is an ed25519 signature of the challenge and the id, and another for another key, challenge or host', () => {
+test('a proof is an ed25519 signature of challenge and id; another key, challenge or host gives another proof', () => {
   const key = createPublicKey({ key: Buffer.from(host1.publicKey, 'base64url'), format: 'der', type: 'spki' });
   const proof = Buffer.from(host1.prove('challenge-challenge', 'host_1'), 'base64url');
   expect(key.asymmetricKeyType).toBe('ed25519');
@@ -37,7 +37,7 @@ test('each identity is another, and its token is known by its hash', () => {
   expect(host1.tokenSha256).toBe(hashToken(host1.token));
 });
 
-test('whoever has the key and one of the ids is believed, and is asked something else each time, without a token', async () => {
+test('a host with the key and one of the ids is trusted, by a fresh challenge each time, without a token', async () => {
   const challenges = new Set<string>();
   const host = await listenAsStranger(({ url }, response) => {
     challenges.add(challengeIn(url));
@@ -50,7 +50,7 @@ test('whoever has the key and one of the ids is believed, and is asked something
   expect(host.asked).toEqual(['GET /readyz undefined', 'GET /readyz undefined']);
 });
 
-test('nobody else is: not one without the key, one that repeats an answer, another host, one that is not ready or leads elsewhere', async () => {
+test('no other is: one without the key, a replayed answer, another host, one not ready or that redirects', async () => {
   const host = await listenAsStranger(({ url }, response) => tell(response, host1.prove(challengeIn(url), 'host_1')));
   const repeated = await (await fetch(`${host.url}/readyz?challenge=an-earlier-challenge`)).text();
   const others = [

@@ -63,7 +63,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   return reader.told.slice(3);
 }
 
-test('a reader that fell more than 2,000 changes behind is told everything again, and none of the changes', async () => {
+test('a reader more than 2,000 changes behind gets the whole state again, and none of the changes', async () => {
   expect(await fallBehind(2000)).toEqual(['pending int_1', 'reset', 'pending int_1', 'ready']);
 });
 

@@ -291,7 +291,7 @@ describe('what was just stored', () => {
     expect(reads).toEqual(['rasp 4']);
   });
 
-  test('is found by a reader that comes where the last one left, although more was stored while nobody read', async () => {
+  test('is found by a reader that starts where the last one stopped, even if more was stored in between', async () => {
     const { pages } = countReads();
     const leave = pages.join(run.run_id, 'rasp');
     const stored = await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));

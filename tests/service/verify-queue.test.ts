@@ -29,7 +29,7 @@ test('checks run one at a time, and callers of the same run share the result', a
   expect(started).toHaveLength(2);
 });
 
-test('one caller has a few checks under way or waiting, others still get theirs, and a shared one is free', async () => {
+test('one caller has a limited number of checks, others still get theirs, and joining a check is free', async () => {
   const queue = new VerifyQueue(endless, LIMITS);
   const checks = [queue.check('run_1', 'a', pending()), queue.check('run_2', 'a', pending())].map(codeOf);
   expect(await codeOf(queue.check('run_3', 'a', pending()))).toBe('TOO_MANY_REQUESTS');

@@ -153,7 +153,7 @@ test('a strict run is not even declined by silence', async () => {
   });
 });
 
-test('a run that failed after an approval is tried again with its prompt, and asks for the approval again', async () => {
+test('a run that failed after an approval is retried with its prompt, and asks for the approval again', async () => {
   await withBench(async (bench) => {
     const prompt = `${APPROVE}[[fail]]`;
     const { waiting, pending } = await askApproval(bench, prompt);

@@ -72,7 +72,7 @@ test.each(['2024-11-05', '2025-06-18', '2025-11-25'])(
   },
 );
 
-test('a form without fields is refused in words that the agent can read; with one, or with a prompt, it is taken', async () => {
+test('a form without fields is refused with a message for the agent; with a field or prompt it is taken', async () => {
   const file = join(createRoot(), 'asks.jsonl');
   const { answers } = await converse(
     file,
@@ -94,7 +94,7 @@ test('a form without fields is refused in words that the agent can read; with on
   ]);
 });
 
-test('a question that the tool took and the engine had no time to print is told with the failure of its run', async () => {
+test('a question the tool took before the engine could print it is reported with the failure of its run', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const { run_id: runId } = await bench.orchestrator.create({
@@ -131,12 +131,21 @@ test.each([
     const root = createRoot();
     const question = { prompt: 'Which?' };
     // Codex with our tool, in short: the tool writes the question down, the output shows the call.
-    const script = `const args = JSON.parse(process.argv.find((arg) => arg.startsWith('mcp_servers.parley.args=')).slice('mcp_servers.parley.args='.length));
+    const script = `const option = 'mcp_servers.parley.args=';
+    const args = JSON.parse(process.argv.find((arg) => arg.startsWith(option)).slice(option.length));
     const [file, nonce] = ['--file', '--nonce'].map((flag) => args[args.indexOf(flag) + 1]);
     const text = ${JSON.stringify(answer)}.replace('NONCE', nonce);
-    require('fs').writeFileSync(file, ['{"type":"listed"', '{"type":"asked","question":${JSON.stringify(question)}'].map((record) => record + ',"nonce":' + JSON.stringify(nonce) + '}\\n').join(''));
-    const item = { id: 'item_0', type: 'mcp_tool_call', server: 'parley', tool: 'ask_human', arguments: ${JSON.stringify(question)}, result: { content: [{ type: 'text', text }] }, error: null, status: 'completed' };
-    for (const line of [{ type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' }, { type: 'item.completed', item }, { type: 'turn.completed', usage: {} }]) console.log(JSON.stringify(line))`;
+    const records = ['{"type":"listed"', '{"type":"asked","question":${JSON.stringify(question)}'];
+    const signed = records.map((record) => record + ',"nonce":' + JSON.stringify(nonce) + '}\\n');
+    require('fs').writeFileSync(file, signed.join(''));
+    const result = { content: [{ type: 'text', text }] };
+    const item = { id: 'item_0', type: 'mcp_tool_call', server: 'parley', tool: 'ask_human',
+      arguments: ${JSON.stringify(question)}, result, error: null, status: 'completed' };
+    for (const line of [
+      { type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' },
+      { type: 'item.completed', item },
+      { type: 'turn.completed', usage: {} },
+    ]) console.log(JSON.stringify(line))`;
     const bench = await openBench(root, {
       host: {
         findProgram: async () => [process.execPath, '-e', script, '--'],

@@ -71,9 +71,8 @@ test.each([...PROFILES, 'iflow'])('a single line of 64 MB of %s passes in bounde
 });
 
 test('a message of 3 MB in one line is one message, not pieces', async () => {
-  const line = Buffer.from(
-    `${JSON.stringify({ type: 'item.completed', item: { id: 'item_1', type: 'agent_message', text: '漢字 and words '.repeat(200_000) } })}\n`,
-  );
+  const item = { id: 'item_1', type: 'agent_message', text: '漢字 and words '.repeat(200_000) };
+  const line = Buffer.from(`${JSON.stringify({ type: 'item.completed', item })}\n`);
   const outcome = await parse('codex', ['--stats'], [line]);
   expect(outcome.code).toBe(0);
   expect(JSON.parse(outcome.last)).toMatchObject({ units: 1, parsed: 1, fallbacks: 0, hit_rate: 1 });

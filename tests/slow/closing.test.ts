@@ -4,7 +4,7 @@ import { alterStore } from '../support/altered-store.js';
 import { Gate } from '../support/gate.js';
 import { createRoot, expectSound, openBench } from '../support/orchestrated.js';
 
-test('an answer that is being stored when the end begins is played within the grace; a later one is refused and its run waits on', async () => {
+test('an answer being stored at shutdown runs within the grace; a later one is refused, its run waits on', async () => {
   const [held, reached] = [new Gate(), new Gate()];
   let hold = false;
   const bench = await openBench(createRoot(), {

@@ -81,7 +81,7 @@ test('a run that has not ended, or has no session, cannot be continued', async (
   await bench.close();
 });
 
-test('one request id for continuations of two runs is refused with REQUEST_ID_CONFLICT, and for the same run it answers the same', async () => {
+test('one request id to continue two runs gets REQUEST_ID_CONFLICT; for the same run, the same result', async () => {
   const bench = await openBench(createRoot());
   const one = await play(bench, 'codex', '[[done 1]]');
   const other = await play(bench, 'codex', '[[done 1]]');
@@ -134,7 +134,7 @@ test('a session in which a run is at work is not continued by another until that
   await bench.close();
 });
 
-test('a journal file that was replaced by a folder is written again from the store, at once and at the next start', async () => {
+test('a journal file replaced by a folder is rewritten from the store, at once and at the next start', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const runs = [

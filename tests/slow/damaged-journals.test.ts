@@ -149,7 +149,9 @@ test('an event that is not JSON, or another one, is named and left out', async (
   ] as const) {
     const damaged = await damage(
       'fcmp',
-      `UPDATE segments SET body = CAST(replace(CAST(body AS TEXT), '${from}', '${to}') AS BLOB) WHERE protocol = $P AND seq_from = $FROM AND packed = 0`,
+      `UPDATE segments
+       SET body = CAST(replace(CAST(body AS TEXT), '${from}', '${to}') AS BLOB)
+       WHERE protocol = $P AND seq_from = $FROM AND packed = 0`,
     );
     const { data, id, root } = damaged;
     const watched = await capture((io) => watchCommand(id, { data, cursor: 0, follow: false, json: true }, io));

@@ -370,7 +370,9 @@ test('doctor finds a damaged row and a broken piece, says what it checked, and i
   db.prepare('UPDATE runs SET error_json = NULL WHERE run_id = ?').run(middle);
   expect(await doctor(false)).toMatchObject({ damage: { level: 'ok' } });
   db.prepare(
-    `UPDATE segments SET body = CAST(replace(CAST(body AS TEXT), 'codex', 'other') AS BLOB) WHERE packed = 0 AND run_id = ? AND protocol = 'rasp'`,
+    `UPDATE segments
+     SET body = CAST(replace(CAST(body AS TEXT), 'codex', 'other') AS BLOB)
+     WHERE packed = 0 AND run_id = ? AND protocol = 'rasp'`,
   ).run(first);
   db.close();
   expect(await doctor(true)).toMatchObject({

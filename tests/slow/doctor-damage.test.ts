@@ -58,7 +58,7 @@ test.each([
   ]);
 });
 
-test('a large run is checked in a process of its own; one that could not be checked is named, and is no damage', async () => {
+test('a large run is checked in its own process; one that cannot be checked is named, not called damaged', async () => {
   const {
     data,
     ids: [first, second],
@@ -158,7 +158,10 @@ test.each([
   [
     'something else',
     (path: string) => writeFileSync(path, 'garbage, and more of it'),
-    /parley\.db is not a database, or its beginning was overwritten\. .*restore parley\.db from a backup .*\(SQLite: file is not a database\)/,
+    new RegExp(
+      'parley\\.db is not a database, or its beginning was overwritten\\. ' +
+        '.*restore parley\\.db from a backup .*\\(SQLite: file is not a database\\)',
+    ),
   ],
   [
     'cut off',

@@ -82,7 +82,7 @@ const LOGGED_OUT = {
   ),
 };
 
-test('a login that the engine refused is not tried again, on any way to create a run, until something changes', async () => {
+test('a login that the engine refused is not retried, however a run is created, until something changes', async () => {
   const place = await openPlace();
   const failed = await place.play();
   expect(failed).toMatchObject({ error: { code: 'ENGINE_AUTH_REQUIRED' } });

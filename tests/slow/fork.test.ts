@@ -55,7 +55,7 @@ const dataOf = (rasp: readonly RaspEvent[], type: string) =>
   rasp.filter(({ event }) => event.type === type).map(({ data }) => data);
 
 describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
-  test('a run that waits is forked: another session, the same folder, a home of its own; then it is answered as if nothing had been', async () => {
+  test('a waiting run is forked: new session and home, same folder; the run is then answered as usual', async () => {
     const bench = await openBench(createRoot());
     const waiting = await play(bench, engine, say(engine, 'Which one?'), {
       labels: { team: 'a' },
@@ -186,7 +186,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
   });
 });
 
-test('a run in its first turn, or one whose session lives in its process alone, has nothing that could be copied', async () => {
+test('a run in its first turn, or whose session exists only in its process, has nothing to copy', async () => {
   const root = createRoot();
   const bench = await openBench(root, {
     sticky: true,
@@ -213,7 +213,7 @@ test.each(['gemini', 'iflow', 'opencode'])('%s cannot be forked, and says so', a
   await bench.close();
 });
 
-test('one request id is one fork, however often it is asked for; for another run or prompt, or to continue, it is refused', async () => {
+test('one request id is one fork, however often sent; for another run, prompt or continue it is refused', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const one = await play(bench, 'codex', '[[done 1]]');
@@ -234,7 +234,7 @@ test('one request id is one fork, however often it is asked for; for another run
   await bench.close();
 });
 
-test('the folder that a run had of its own stays while a fork of it works there, also when its time is over', async () => {
+test('the own folder of a run stays while a fork works in it, even when retention would delete the run', async () => {
   const bench = await openBench(createRoot());
   const ended = await play(bench, 'codex', '[[done 1]]');
   const waiting = await fork(bench, ended, '[[ask Which?]][[done 2]]');
@@ -264,7 +264,7 @@ test('a fork keeps nobody from continuing its source, and many forks of one run 
   await bench.close();
 });
 
-test('verify finds a changed row of what was copied: the run, the session or the home; of a source that was deleted it says nothing', async () => {
+test('verify finds a changed row of a copied run, session or home; it ignores a deleted source', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const source = await play(bench, 'codex', '[[answer Hello.]][[done {}]]');

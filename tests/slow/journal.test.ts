@@ -36,7 +36,7 @@ async function play(bench: Bench, engine: string, prompt: string, rest: object =
 }
 
 describe('a reader', () => {
-  test('that reconnects again and again with its cursor sees each event once, in order, live and from the store', async () => {
+  test('that reconnects repeatedly with its cursor sees each event once, in order, live and stored', async () => {
     const bench = await openBench(createRoot());
     const { run_id: runId } = await bench.orchestrator.create({
       engine: 'codex',
@@ -76,7 +76,7 @@ describe('a reader', () => {
     await bench.close();
   });
 
-  test('of an ended run gets all of it and an end; a cursor at the end gets the end, one beyond it is refused', async () => {
+  test('of an ended run gets all of it and an end; a cursor at the end gets the end, beyond it a refusal', async () => {
     const bench = await openBench(createRoot());
     const run = await play(bench, 'gemini', '[[done 1]]');
     expect(await collect(watch(bench, run.run_id, 'rasp'))).toHaveLength(run.heads.rasp_seq);

@@ -88,7 +88,7 @@ test('an engine that is silent is ended at once when what it printed before cann
   await bench.close();
 });
 
-test('a turn whose engine left somebody behind who holds its output is judged all the same, and that is told', async () => {
+test('a turn whose engine left a process holding its output is still judged, and the process is reported', async () => {
   const root = createRoot();
   // Its own session, without our mark, and its parent is gone before anyone looks.
   const keeper =
@@ -120,7 +120,7 @@ test('a turn whose engine left somebody behind who holds its output is judged al
   await bench.close();
 });
 
-test('a line of an unknown type that is read from the logs is told with the version that the turn began with', async () => {
+test('a line of unknown type read from the logs is reported with the version that the turn started with', async () => {
   const root = createRoot();
   const lines = [
     { type: 'thread.started', thread_id: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c' },
@@ -150,7 +150,7 @@ test('a line of an unknown type that is read from the logs is told with the vers
   await bench.close();
 });
 
-test('a session that cannot be looked for is taken for one that is not there, and nothing of ours has failed', async () => {
+test('a session that cannot be looked up counts as missing, and no failure of our own is reported', async () => {
   const bench = await openBench(createRoot(), { host: BLIND });
   const asked = await create(bench, 'codex', '[[ask Which?]]');
   await bench.orchestrator.settled(asked.run_id);

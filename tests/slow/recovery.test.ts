@@ -61,7 +61,7 @@ async function waitingRun(bench: Bench, engine = 'codex') {
 }
 
 describe.each(STAND_INS)('%s', (engine) => {
-  test('a waiting run whose session is gone fails with SESSION_RESUME_FAILED, and the question is told with it', async () => {
+  test('a waiting run whose session is gone fails with SESSION_RESUME_FAILED and reports its question', async () => {
     const root = createRoot();
     const bench = await openBench(root);
     const waiting = await waitingRun(bench, engine);
@@ -90,7 +90,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     await again.close();
   });
 
-  test('a turn that was cut off after its question keeps question and session: it can be tried again from there', async () => {
+  test('a turn cut off after its question keeps question and session, and can be retried from there', async () => {
     const root = createRoot();
     const bench = await openBench(root);
     await bench.orchestrator.close();
@@ -198,7 +198,7 @@ describe('a start', () => {
     await again.close();
   });
 
-  test('opens although the log of a run cannot be read: that run has failed with its code, and the others are recovered whole', async () => {
+  test('works although the log of a run is unreadable: that run fails with its code, the others recover', async () => {
     const root = createRoot();
     const bench = await openBench(root, { settings: { slots: 0 } });
     const runs = [await cutOff(bench, 'one\n'), await cutOff(bench, 'two\n'), await cutOff(bench, 'three\n')] as const;
@@ -223,7 +223,7 @@ describe('a start', () => {
     await again.close();
   });
 
-  test('keeps every waiting run waiting, also one whose session cannot be looked for, and tells of that one', async () => {
+  test('keeps every waiting run waiting, even one whose session cannot be looked up, which it reports', async () => {
     const root = createRoot();
     const bench = await openBench(root);
     const runs = [await waitingRun(bench), await waitingRun(bench), await waitingRun(bench)] as const;
@@ -319,7 +319,7 @@ describe('the wish to cancel', () => {
 });
 
 describe('a store that fails and works again', () => {
-  test('while a turn runs: the run is failed as soon as that can be stored, with every byte its engine printed', async () => {
+  test('while a turn runs: the run fails once that can be stored, with every byte its engine printed', async () => {
     const bench = await openBench(createRoot());
     await bench.orchestrator.close();
     const time = new SimulatedTime();
@@ -373,7 +373,7 @@ describe('a store that fails and works again', () => {
 });
 
 describe('deleting', () => {
-  test('an ended run takes its rows and its folder; one that has not ended, or whose session is continued, stays whole', async () => {
+  test('an ended run removes its rows and folder; an unended run, or one whose session continues, stays', async () => {
     const root = createRoot();
     const bench = await openBench(root);
     const waiting = await waitingRun(bench);
@@ -439,7 +439,7 @@ test('the result of a run is a file too, told by an event with its hash', async 
   await bench.close();
 });
 
-test('a Gemini session that gets another id than the chosen one is told, and the handle is the one in the output', async () => {
+test('a Gemini session id other than the chosen one is reported, and the handle is the id in the output', async () => {
   const other = '0e5c7e2a-0000-4000-8000-00000000000f';
   const lines = [
     { type: 'init', session_id: other, model: 'm' },

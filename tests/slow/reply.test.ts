@@ -125,7 +125,7 @@ async function decided(scene: Scene, waiting: RunRecord): Promise<RunRecord> {
 }
 
 describe('a reply', () => {
-  test('is accepted once: the run is queued with the next attempt, and the answer is stored and told to the engine', async () => {
+  test('is accepted once: the next attempt is queued, the answer is stored and passed to the engine', async () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(`${ASK}[[done 1]]`);
       const { interaction_id: id } = await scene.pending(waiting);
@@ -194,7 +194,7 @@ describe('a reply', () => {
     });
   });
 
-  test('to a question that is over is refused with INTERACTION_STALE while the run waits for another answer', async () => {
+  test('to a closed question is refused with INTERACTION_STALE while the run waits for another answer', async () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(`${ASK}${ASK}`);
       const { interaction_id: id } = await scene.pending(waiting);
@@ -749,7 +749,7 @@ describe('a turn', () => {
     );
   });
 
-  test('that is cut off when the store goes away fails at the next start with its code, and its conversation is what the journal says', async () => {
+  test('cut off by a closed store fails at the next start with its code; its conversation is the journal', async () => {
     const root = createRoot();
     const bench = await openBench(root);
     const { run_id: id } = await bench.orchestrator.create({ ...hanging, prompt: ECHO });

@@ -203,7 +203,7 @@ test('a turn that a stop ends after the grace period is repeated in its session 
   await again.close();
 });
 
-test('a server drains at SIGTERM: it refuses replies and new work, finishes its turns and reports the rest', async () => {
+test('a server drains at SIGTERM: it refuses replies and new work, finishes turns and reports the rest', async () => {
   const site = createSite();
   mkdirSync(site.data, { recursive: true });
   writeFileSync(join(site.data, 'config.json'), JSON.stringify({ slots: 1, shutdown_grace_sec: 120 }));

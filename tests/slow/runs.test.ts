@@ -58,7 +58,7 @@ async function answer(bench: Bench, waiting: RunRecord, response: string): Promi
 }
 
 describe.each(STAND_INS)('%s', (engine) => {
-  test('a question parks the run without a process, and the answer goes on in a new process with the same session', async () => {
+  test('a question parks the run without a process; the answer continues the session in a new process', async () => {
     await withBench(async (bench, root) => {
       const waiting = await run(
         bench,
@@ -83,7 +83,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     });
   });
 
-  test('the session id that the engine printed is the handle, and the resume names it where this engine wants it', async () => {
+  test('the session id the engine printed is the handle, and resume names it where the engine wants it', async () => {
     await withBench(async (bench, root) => {
       const { stream, id, resume } = NAMED[engine];
       const waiting = await run(bench, engine, '[[ask Which database?]][[done 1]]');
@@ -105,7 +105,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     });
   });
 
-  test('a question survives the end of everything: it is there after a restart, and its answer continues the session', async () => {
+  test('a question survives the end of all processes: after a restart its answer continues the session', async () => {
     const root = createRoot();
     const first = await openBench(root);
     const waiting = await run(first, engine, '[[ask Go on?]][[done 1]]');

@@ -93,7 +93,7 @@ test.each(['codex', 'gemini', 'codex-app-server'])(
   },
 );
 
-test('codex-app-server: a command that was approved is known to be running in the turn after the approval', async () => {
+test('codex-app-server: an approved command counts as running in the turn after the approval', async () => {
   await withScene(async ({ bench, time, gate, ended }) => {
     const request = {
       engine: 'codex-app-server',
@@ -114,7 +114,7 @@ test('codex-app-server: a command that was approved is known to be running in th
   });
 });
 
-test('a tool call that stays silent for tool_timeout_sec ends the turn, and the message says how to allow more', async () => {
+test('a tool call silent for tool_timeout_sec ends the turn, and the message says how to allow more', async () => {
   await withScene(async ({ time, gate, run, ended }) => {
     const created = await run('codex', waits(gate));
     await time.armed(TOOL_MS);
@@ -164,7 +164,7 @@ test('a turn has no limit by default, and one that is set is named when it is re
   });
 });
 
-test('what is in force is recorded when the run is created: its own options, else the settings, else the defaults', async () => {
+test('the limits in force are recorded at creation: those of the run, else the settings, else defaults', async () => {
   await withScene(async ({ run, ended }) => {
     const plain = await run('codex', '[[done 1]]');
     expect(plain.spec.runtime_options).toMatchObject({

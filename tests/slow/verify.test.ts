@@ -255,7 +255,8 @@ test('an event that was removed, alone or with all that was stored beside it', a
   const last = await find(
     ({ db }) =>
       void db.exec(
-        "DELETE FROM segments WHERE protocol = 'rasp' AND seq_from = (SELECT max(seq_from) FROM segments WHERE protocol = 'rasp')",
+        `DELETE FROM segments
+         WHERE protocol = 'rasp' AND seq_from = (SELECT max(seq_from) FROM segments WHERE protocol = 'rasp')`,
       ),
   );
   expect(Object.keys(last)).toEqual(expect.arrayContaining(['digest', 'order', 'chart', 'conversation', 'files']));

@@ -161,7 +161,7 @@ async function untilTries(site: Site, tries: number): Promise<void> {
     .toBe(tries);
 }
 
-test('a question and the end are told once each, signed, with the digest, through failures of the receiver and kills of the server', async () => {
+test('a question and the end arrive once, signed, with digest, despite receiver errors and server kills', async () => {
   const site = createSite();
   const receiver = await openReceiver(site);
   const first = await serve(site);
@@ -235,7 +235,7 @@ test('a question and the end are told once each, signed, with the digest, throug
   expect(await withData(site, ({ store }) => store.countDeliveries())).toEqual({ pending: 0, given_up: 0 });
 });
 
-test('a run of the command line is told of by the next server, and the metrics count what still has to arrive', async () => {
+test('the next server notifies about a command-line run, and the metrics count pending deliveries', async () => {
   const site = createSite();
   const receiver = await openReceiver(site);
   expect((await parley(site, ['run', 'rehearsal', '[[fail]]'])).code).toBe(1);

@@ -74,7 +74,7 @@ describe.each(STAND_INS)('%s', (engine) => {
   );
 });
 
-test('a run that is given a link works in the folder itself, at the start and when the link has been turned to another', async () => {
+test('a run given a link works in its target folder, at the start and after the link points elsewhere', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const [first, second, link] = ['first', 'second', 'link'].map((name) => join(root, name)) as [string, string, string];
@@ -110,7 +110,7 @@ test('a first turn whose folder has become a link to another never starts: WORKI
   await bench.close();
 });
 
-test('a session that was made in another folder is not continued: SESSION_RESUME_FAILED, and nothing is started', async () => {
+test('a session made in another folder is not continued: SESSION_RESUME_FAILED, and nothing is started', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const folder = join(root, 'project');
@@ -142,7 +142,7 @@ test('a workspace of the run itself is not made anew for a session that worked i
   await bench.close();
 });
 
-test('a first turn whose folder is gone when it begins fails with WORKING_FOLDER_UNUSABLE, and nothing is started', async () => {
+test('a first turn whose folder is gone fails with WORKING_FOLDER_UNUSABLE, and nothing is started', async () => {
   const root = createRoot();
   const cwd = join(root, 'work');
   mkdirSync(cwd);

@@ -9,15 +9,15 @@
 //   done JSON                        the message {"done":true,"result":JSON}
 //   run COMMAND                      runs it, through /bin/sh in the thread's folder
 //   work MS                          runs a command that takes so long
-//   approve COMMAND                  asks first: accept and acceptForSession run it, decline goes on, cancel ends the turn,
-//                                    anything else fails the command and goes on
+//   approve COMMAND                  asks first: accept and acceptForSession run it, decline continues, cancel ends the
+//                                    turn, anything else fails the command and continues
 //   approvechanged COMMAND || OTHER  the same, but asked again it asks for OTHER
 //   parallel COMMAND | COMMAND       two approvals at once, the second first
 //   patch PATH TEXT                  asks whether it may write that text to that file
 //   hiddenpatch PATH TEXT            the same, without having said what is in it
 //   hiddenpatch0 PATH TEXT           the same, under the same item id each time
 //   permissions                      asks for the network
-//   ask TEXT | OPTION | …            calls the client's tool ask_human; told to end its turn it does, else it says the answer
+//   ask TEXT | OPTION | …            calls the client's tool ask_human; ends its turn if told to, else says the answer
 //   input TEXT | OPTION | …          asks for user input, and says the answer
 //   form TEXT                        an MCP server's form with `name` (required) and `sure`, and says what came
 //   fickle MS                        asks as `input`, and goes on without an answer after so long

@@ -247,8 +247,16 @@ function createVoice({ call, session, sessionId }) {
         const id = first + index;
         if (index % 4 < 2 || (index % 4 === 2 && index === count - 1)) return message(id);
         if (index % 4 === 2)
-          return `{"type":"item.started","item":{"id":"item_${id}","type":"command_execution","command":"/bin/bash -lc true","aggregated_output":"","exit_code":null,"status":"in_progress"}}\n`;
-        return `{"type":"item.completed","item":{"id":"item_${id - 1}","type":"command_execution","command":"/bin/bash -lc true","aggregated_output":"${text}","exit_code":0,"status":"completed"}}\n`;
+          return (
+            `{"type":"item.started","item":{"id":"item_${id}","type":"command_execution",` +
+            '"command":"/bin/bash -lc true","aggregated_output":"","exit_code":null,' +
+            '"status":"in_progress"}}\n'
+          );
+        return (
+          `{"type":"item.completed","item":{"id":"item_${id - 1}","type":"command_execution",` +
+          `"command":"/bin/bash -lc true","aggregated_output":"${text}","exit_code":0,` +
+          '"status":"completed"}}\n'
+        );
       });
     },
 

@@ -23,8 +23,7 @@ function comparable(argv: readonly string[]): string[] {
 
 describe.concurrent.each(STAND_INS)('%s', (engine) => {
   test.each(TURNS)(
-    'takes the command of a start and of a resume with the permission %s, a model and an output schema, whatever ' +
-      'the prompt',
+    'takes the command of a start or resume with permission %s, a model, an output schema and any prompt',
     async (permission, first, second) => {
       const place = createPlace();
       const outputSchemaFile = join(place.root, 'schema.json');

@@ -258,8 +258,14 @@ function createVoice({ call, prompt, sessionId }) {
         if (index % 4 < 2 || (index % 4 === 2 && index === count - 1))
           return `{"type":"message","timestamp":"${time}","role":"assistant","content":"${text}","delta":true}\n`;
         if (index % 4 === 2)
-          return `{"type":"tool_use","timestamp":"${time}","tool_name":"run_shell_command","tool_id":"${toolId}","parameters":{"command":"true"}}\n`;
-        return `{"type":"tool_result","timestamp":"${time}","tool_id":"${toolId}","status":"success","output":"${text}"}\n`;
+          return (
+            `{"type":"tool_use","timestamp":"${time}","tool_name":"run_shell_command",` +
+            `"tool_id":"${toolId}","parameters":{"command":"true"}}\n`
+          );
+        return (
+          `{"type":"tool_result","timestamp":"${time}","tool_id":"${toolId}","status":"success",` +
+          `"output":"${text}"}\n`
+        );
       });
       open = count % 4 !== 0;
     },

@@ -220,8 +220,16 @@ function createVoice({ call, sessionId }) {
       await printBurst(count, (index) => {
         const id = `"id":"prt_${now}x${index}","messageID":"${messageID}"${session}`;
         if (index % 4 < 3)
-          return `{"type":"text","timestamp":${now}${session},"part":{${id},"type":"text","text":"${text}","time":{"start":${now},"end":${now}}}}\n`;
-        return `{"type":"tool_use","timestamp":${now}${session},"part":{"type":"tool","tool":"bash","callID":"call_${first + Math.ceil(index / 4)}","state":{"status":"completed","input":{"command":"true"},"output":"${text}","metadata":{"exit":0,"truncated":false},"title":"true","time":{"start":${now},"end":${now}}},${id}}}\n`;
+          return (
+            `{"type":"text","timestamp":${now}${session},"part":{${id},"type":"text","text":"${text}",` +
+            `"time":{"start":${now},"end":${now}}}}\n`
+          );
+        return (
+          `{"type":"tool_use","timestamp":${now}${session},"part":{"type":"tool","tool":"bash",` +
+          `"callID":"call_${first + Math.ceil(index / 4)}","state":{"status":"completed",` +
+          `"input":{"command":"true"},"output":"${text}","metadata":{"exit":0,"truncated":false},` +
+          `"title":"true","time":{"start":${now},"end":${now}}},${id}}}\n`
+        );
       });
     },
 

@@ -56,7 +56,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     });
   });
 
-  test('[[done]] ends the run with its result; [[othersession]] and [[refuse]] mean nothing in a first turn', async () => {
+  test('[[done]] ends the run with its result; [[othersession]] and [[refuse]] do nothing in turn 1', async () => {
     const turn = await runTurn(engine, createPlace(), '[[refuse]][[othersession]][[done {"files":[[2]]}]]');
     expectUnderstood(turn);
     expect(turn.verdict).toMatchObject({
@@ -148,7 +148,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expect(turn.verdict.reasonCode).toBe('HANDLE_MISSING');
   });
 
-  test('[[utf8]] has characters of many bytes on stdout and a byte that is none on stderr, [[stderr]] its lines', async () => {
+  test('[[utf8]] prints multi-byte text on stdout and an invalid byte on stderr, [[stderr]] its lines', async () => {
     const turn = await runTurn(engine, createPlace(), '[[stderr 50]][[utf8]]', { mode: 'auto' });
     expectUnderstood(turn);
     expect(turn.verdict).toMatchObject({ event: 'turn.succeeded', result: 'Grüße 漢字 e\u0301 a\u2028b 👩‍👩‍👧 🚀' });

@@ -39,7 +39,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     });
   });
 
-  test('the directives of a reply come first: [[nosession]] confirms no session, [[othersession]] answers with another', async () => {
+  test('directives of a reply go first: [[nosession]] confirms no session, [[othersession]] another one', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn(engine, place, '[[ask Why?]][[done 1]]'));
     const silent = await runTurn(engine, place, '[[nosession]][[exit0]]', { resume: session });
@@ -93,7 +93,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
 });
 
 // Its list of projects is one file for all.
-test.concurrent('several turns of gemini at once in one new home keep to their own sessions and directories', async () => {
+test.concurrent('concurrent turns of gemini in one new home keep to their own sessions and directories', async () => {
   const place = createPlace();
   const cwds = ['a/work', 'b/work', 'c/work'].map((name) => join(place.root, name));
   for (const cwd of cwds) mkdirSync(cwd, { recursive: true });

@@ -423,7 +423,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(run.heads.digest).toBe(all.reduce((digest, each) => nextDigest(digest, each.bytes), FIRST_DIGEST));
     });
 
-    test('the digest is chained over the flushes, so that the same events in other flushes are told apart', async () => {
+    test('the digest is chained over the flushes, so the same events in other flushes have another one', async () => {
       const one = await commit(await create(1, { journal: flush(1, 1, null, T0) }), {
         journal: flush(2, 1, null, T0 + 1),
       });
@@ -487,7 +487,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.listQueued(1)).toEqual(['run_0002']);
     });
 
-    test('pending questions are listed oldest first, and the next decision is the earliest that may be made', async () => {
+    test('pending questions are listed oldest first, and the next decision is the earliest one allowed', async () => {
       for (const [number, rest] of [
         [1, { asked_at: T0 + 30, due_at: T0 + 50, decides: true }],
         [2, { asked_at: T0 + 10, due_at: T0 + 40, decides: false }],
@@ -600,7 +600,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.findAtWork('/srv/one')).toBeNull();
     });
 
-    test('a new run is refused while the queue is full; a known request is still answered, and other states do not count', async () => {
+    test('a full queue refuses a new run; a known request still gets its run, other states do not count', async () => {
       const first = await create(1, { queue_limit: 1 });
       expect(await store.createRun(newRun(2, { queue_limit: 1 }))).toEqual({
         created: false,
@@ -617,7 +617,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect((await store.createRun(newRun(2, { queue_limit: 1 }))).created).toBe(true);
     });
 
-    test('turns are added up by engine and profile, over all runs or one, with unknown completions by reason', async () => {
+    test('turns are summed by engine and profile, for all runs or one, unknown completions by reason', async () => {
       expect(await store.sumTurns()).toEqual([]);
       const one = await commit(await create(1), { turn: turn(1, 10, 9, { LINE_UNDECODABLE: 1 }) });
       await commit(one, { turn: turn(2, 0, 0, {}, 'NO_TURN_COMPLETED') });
@@ -860,7 +860,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.recomputeDigest(run.run_id)).toBe(run.heads.digest);
     });
 
-    test('a listener is told of each commit after it, and of nothing else; what it throws changes nothing', async () => {
+    test('a listener is notified after each commit, and of nothing else; an error in it changes nothing', async () => {
       const told: unknown[] = [];
       const stop = store.onCommitted(({ run_id: runId, journal, status, asked, resolved, deleted }) => {
         told.push([runId, journal?.rasp.lastSeq, status, asked, resolved, ...(deleted ? ['deleted'] : [])]);
@@ -895,7 +895,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       ]);
     });
 
-    test('a listener is told of a run that was deleted, and of none that was not; nothing that this store did is from elsewhere', async () => {
+    test('a listener is notified only of runs really deleted; changes of this store have origin here', async () => {
       const told: unknown[] = [];
       const missed = store.onMissed(() => told.push('missed'));
       const stop = store.onCommitted(({ run_id: runId, status, deleted, origin }) =>
@@ -963,7 +963,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       });
     });
 
-    test('a delivery is stored with its change and the journal as it is after it, and with nothing if the change is refused', async () => {
+    test('a delivery is stored with its change and the journal after it, or not at all if refused', async () => {
       expect([await store.nextDelivery(T0 * 2), await store.nextDeliveryAt(), await store.countDeliveries()]).toEqual([
         null,
         null,
@@ -991,7 +991,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       ]);
     });
 
-    test('the delivery that is due first comes first, the oldest of equals; those of some hooks can be left out', async () => {
+    test('the delivery due first comes first, the oldest among equals; some hooks can be excluded', async () => {
       let run = await create();
       for (const [now, ...deliveries] of [
         [T0 + 30, delivery('dlv_1', 'a')],
@@ -1015,7 +1015,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       ]).toEqual([T0 + 10, T0 + 20, null]);
     });
 
-    test('a delivery that arrived is forgotten, one that failed comes again at its time with the reason, one that was given up does not', async () => {
+    test('an arrived delivery is deleted, a failed one is due again with its error, a given-up one never', async () => {
       await commit(await create(), { deliveries: ['dlv_1', 'dlv_2', 'dlv_3'].map((id) => delivery(id)) });
       const [far, error] = [T0 + 1_000_000, 'HTTP 500'];
       expect(await store.settleDelivery('dlv_1', { type: 'delivered' })).toBe(true);
@@ -1041,7 +1041,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.countDeliveries()).toEqual({ pending: 1, given_up: 1 });
     });
 
-    test('a run that is deleted leaves what still has to arrive, and takes along what was given up; that is also forgotten after a while', async () => {
+    test('deleting a run keeps pending deliveries and removes given-up ones, which also expire with time', async () => {
       const ended = { set: { status: 'succeeded' } } as const;
       await commit(await create(1), { ...ended, deliveries: [delivery('dlv_1'), delivery('dlv_2')] });
       await commit(await create(2), { ...ended, deliveries: [delivery('dlv_3'), delivery('dlv_4')] });
@@ -1155,7 +1155,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       ).toEqual(all.slice(3, 5));
     });
 
-    test('a change may create another run with it: both or none, once for a request id, and not for a run that is to be canceled', async () => {
+    test('a change may create another run: both or none, once per request id, not if cancel is pending', async () => {
       const told: string[] = [];
       store.onCommitted(({ run_id: id, status }) => told.push(`${id} ${status}`));
       const run = await create(1);

@@ -18,7 +18,11 @@ async function writeOld(file: string, version: number): Promise<void> {
   const db = await openDatabase(file);
   migrate(db, MIGRATIONS.slice(0, version));
   db.exec(
-    `INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest) VALUES ('run_1', 'req_1', 'd', 'codex', '${SPEC}', 'succeeded', 1, 1, 1, 1, NULL, 4, 0, 1, 'x')`,
+    `INSERT INTO runs
+       (run_id, request_id, request_digest, engine, spec_json, status, attempt_number, epoch,
+        created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest)
+     VALUES
+       ('run_1', 'req_1', 'd', 'codex', '${SPEC}', 'succeeded', 1, 1, 1, 1, NULL, 4, 0, 1, 'x')`,
   );
   const insert = db.prepare(`INSERT INTO segments VALUES ('run_1', 'rasp', ?, ?, 1, 1, ?)`);
   // Each is longer than a page, so that it goes on in others.

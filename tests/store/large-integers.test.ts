@@ -58,8 +58,10 @@ test.each(HUGE.flatMap((value) => ['attempt_number', 'due_at', 'asked_at'].map((
 
 test.each(HUGE)('%s in the counts of turns and deleted turns counts as nothing', async (value) => {
   for (const number of [1, 2, 3, 4]) await createWaiting(number);
-  await execute(`INSERT INTO turns VALUES ('run_0001', 1, 'codex', 'p', ${value}, ${value}, 0, '{"W":${value}}', 'completed', 'x'),
-    ('run_0002', 1, 'codex', 'p', ${value}, 2, 0, '{"W":${value}}', 'completed', 'x'), ('run_0003', 1, 'codex', 'p', 5, 4, 0, '{"W":1}', 'completed', 'x');
+  await execute(`INSERT INTO turns VALUES
+    ('run_0001', 1, 'codex', 'p', ${value}, ${value}, 0, '{"W":${value}}', 'completed', 'x'),
+    ('run_0002', 1, 'codex', 'p', ${value}, 2, 0, '{"W":${value}}', 'completed', 'x'),
+    ('run_0003', 1, 'codex', 'p', 5, 4, 0, '{"W":1}', 'completed', 'x');
     INSERT INTO deleted_turns VALUES ('codex', 'p', 'units', ${value})`);
   const expected = [{ engine: 'codex', turns: 3, units: 5, parsed: 6, warnings: { W: 1 } }];
   expect(await data.store.sumTurns()).toMatchObject(expected);
@@ -102,7 +104,8 @@ test.each(
 
 test.each(HUGE)('a last use and a sign-in code with %s are left out', async (value) => {
   await execute(
-    `INSERT INTO token_uses VALUES ('a', ${value}, NULL), ('b', 5, NULL); INSERT INTO sign_in_codes VALUES ('c', 'a', ${value})`,
+    `INSERT INTO token_uses VALUES ('a', ${value}, NULL), ('b', 5, NULL);
+     INSERT INTO sign_in_codes VALUES ('c', 'a', ${value})`,
   );
   expect(await data.access.listTokenUses()).toEqual([{ token_sha256: 'b', used_at: 5, address: null }]);
   expect(await data.access.redeemCode('c', T0)).toBeNull();

@@ -24,6 +24,8 @@ import type { RunRecord } from '../../src/store/store.js';
 import { copyDatabase } from '../support/old-databases.js';
 import { T0, ask, change, describeStore, flush, newRun } from './conformance.js';
 
+const DATA_DIR_MODULE = new URL('../../dist/store/sqlite/data-dir.js', import.meta.url).href;
+
 let dir: string;
 
 beforeEach(() => {
@@ -108,8 +110,9 @@ describe('a data directory', () => {
     const first = await open();
     await expect(open()).rejects.toMatchObject({ code: 'DATA_DIR_IN_USE' });
     const script = `
-      import { openDataDir } from ${JSON.stringify(new URL('../../dist/store/sqlite/data-dir.js', import.meta.url).href)};
-      console.log(await openDataDir(${JSON.stringify(dir)}, { pid: process.pid }).then(() => 'opened', (error) => error.code));`;
+      import { openDataDir } from ${JSON.stringify(DATA_DIR_MODULE)};
+      const opening = openDataDir(${JSON.stringify(dir)}, { pid: process.pid });
+      console.log(await opening.then(() => 'opened', (error) => error.code));`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -120,11 +123,12 @@ describe('a data directory', () => {
 
   test('a writer that was killed leaves no lock behind, and loses nothing that was committed', async () => {
     const script = `
-      import { openDataDir } from ${JSON.stringify(new URL('../../dist/store/sqlite/data-dir.js', import.meta.url).href)};
+      import { openDataDir } from ${JSON.stringify(DATA_DIR_MODULE)};
       const run = ${JSON.stringify({ ...newRun(1), journal: null })};
       const rasp = Buffer.from('{"seq":1}\\n');
       const { store } = await openDataDir(${JSON.stringify(dir)}, { pid: process.pid });
-      await store.createRun({ ...run, journal: { rasp: { firstSeq: 1, lastSeq: 1, bytes: rasp }, fcmp: null, firstTs: 1, lastTs: 1 } });
+      const journal = { rasp: { firstSeq: 1, lastSeq: 1, bytes: rasp }, fcmp: null, firstTs: 1, lastTs: 1 };
+      await store.createRun({ ...run, journal });
       // Nobody refers to the directory any more, and its lock is held all the same.
       globalThis.gc();
       await new Promise((resolve) => setImmediate(resolve));
@@ -250,7 +254,7 @@ describe('a durable database', () => {
     await opened.close();
   });
 
-  test('that is full says so in the words of SQLite, has nothing half written, and works again when there is room', async () => {
+  test('that is full reports the SQLite error, has no partial writes, and works again when there is room', async () => {
     const db = await openDatabase(join(dir, 'parley.db'));
     makeDurable(db);
     migrate(db);
@@ -311,7 +315,8 @@ describe('the interactive runtime table', () => {
     const db = await openDatabase(join(dir, 'parley.db'));
     db.exec(OLD);
     db.exec(`INSERT INTO request_interactive_runtime VALUES
-      ('r1', '{"kind":"resumable"}', 900, '{"handle_value":"abc"}', '2026-01-01T00:00:00Z', '{"pid":1}', '2026-01-02T00:00:00Z'),
+      ('r1', '{"kind":"resumable"}', 900, '{"handle_value":"abc"}', '2026-01-01T00:00:00Z', '{"pid":1}',
+        '2026-01-02T00:00:00Z'),
       ('r2', '{"kind":"sticky_process"}', NULL, NULL, NULL, NULL, NULL)`);
     migrate(db);
     const rows = () => db.prepare('SELECT * FROM request_interactive_runtime ORDER BY request_id').all();
@@ -333,14 +338,15 @@ describe('the interactive runtime table', () => {
     db.close();
   });
 
-  test('invalid timeouts of an old table become the default, and of two rows of one request the newest is kept', async () => {
+  test('invalid timeouts of an old table become the default; of two rows per request the newest is kept', async () => {
     const db = await openDatabase(join(dir, 'parley.db'));
     // Without a key, as a predecessor that lost it: several rows of one request.
     db.exec(OLD.replace(' PRIMARY KEY', ''));
     const timeouts = [`'abc'`, '1.5', `'1800'`, '-1', '0', `''`, `x'00'`, '1e300', '600.0', 'NULL', '900'];
     for (const [index, value] of timeouts.entries())
       db.exec(
-        `INSERT INTO request_interactive_runtime VALUES ('r${String(index).padStart(2, '0')}', NULL, ${value}, NULL, NULL, NULL, '2026-01-01T00:00:00Z')`,
+        `INSERT INTO request_interactive_runtime
+         VALUES ('r${String(index).padStart(2, '0')}', NULL, ${value}, NULL, NULL, NULL, '2026-01-01T00:00:00Z')`,
       );
     db.exec(`INSERT INTO request_interactive_runtime VALUES
       ('twice', NULL, 100, '{"handle_value":"new"}', NULL, NULL, '2026-01-03T00:00:00Z'),
@@ -409,10 +415,15 @@ describe('the interactive runtime table', () => {
     const db = await openDatabase(join(dir, 'parley.db'));
     db.exec('DELETE FROM interactions; DELETE FROM runs');
     db.exec(
-      `INSERT INTO runs VALUES ('run_1', 'req_1', 'd', 'codex', '{}', 'succeeded', 3, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x'), ('run_2', 'req_2', 'd', 'codex', '{}', 'queued', 1, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x')`,
+      `INSERT INTO runs VALUES
+         ('run_1', 'req_1', 'd', 'codex', '{}', 'succeeded', 3, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x'),
+         ('run_2', 'req_2', 'd', 'codex', '{}', 'queued', 1, 0, NULL, NULL, NULL, 1, 1, 1, 0, 0, 0, 'x')`,
     );
     db.exec(
-      `INSERT INTO interactions VALUES ('i1', 'run_1', 1, '{}', 'answered', 1000, 2000, 0, '{"at":1500}'), ('i2', 'run_1', 2, '{}', 'answered', 2000, 3000, 0, '{"at":2250}'), ('i3', 'run_1', 3, '{}', 'pending', 3000, 4000, 0, NULL)`,
+      `INSERT INTO interactions VALUES
+         ('i1', 'run_1', 1, '{}', 'answered', 1000, 2000, 0, '{"at":1500}'),
+         ('i2', 'run_1', 2, '{}', 'answered', 2000, 3000, 0, '{"at":2250}'),
+         ('i3', 'run_1', 3, '{}', 'pending', 3000, 4000, 0, NULL)`,
     );
     migrate(db);
     expect(db.prepare('SELECT run_id, waited_ms FROM runs ORDER BY run_id').all()).toEqual([

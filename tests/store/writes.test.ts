@@ -89,7 +89,7 @@ test('one that cannot be written does not take the others with it, and leaves no
   ]);
 });
 
-test('one that is too large for the room that is left is told, those beside it are stored, and a full disk is not tried over and over', async () => {
+test('a write too large for the free space fails, others are stored, a full disk is not retried forever', async () => {
   const writes = new Writes(db);
   db.exec('CREATE TABLE things (body BLOB)');
   const { max_page_count: pages } = db.prepare('PRAGMA max_page_count = 200').get() as { max_page_count: number };
@@ -136,7 +136,7 @@ test('what was asked for before the end is written, and nothing after it', async
   expect(await again.loadRun('run_0002')).toBeNull();
 });
 
-test('large writes are spread over several transactions, in their order, and other work runs between them', async () => {
+test('large writes are spread over several transactions in order, and other work runs between them', async () => {
   const writes = new Writes(db);
   const order: string[] = [];
   const add = (name: string, bytes: number) =>

@@ -152,7 +152,10 @@ function contentOf(name: string, marks: string): string {
     });
   if (name === 'crontab') return '* * * * * parley_decide ?fill=1d\n';
   if (name.startsWith('.env'))
-    return `NODE_OPTIONS=--require=${marks}/no-such-file.js\nPGHOST=203.0.113.1\nPARLEY_DATABASE_URL=postgresql://203.0.113.1/x\nPARLEY_DATA=${marks}\n`;
+    return (
+      `NODE_OPTIONS=--require=${marks}/no-such-file.js\nPGHOST=203.0.113.1\n` +
+      `PARLEY_DATABASE_URL=postgresql://203.0.113.1/x\nPARLEY_DATA=${marks}\n`
+    );
   if (name === '.npmrc') return `node-options=--require=./index.js\nscript-shell=./index.js\n`;
   if (name.endsWith('.pgpass')) return '*:*:*:*:planted\n';
   if (name.endsWith('pg_service.conf')) return '[parley]\nhost=203.0.113.1\n';

@@ -37,7 +37,9 @@ export async function withDatabase({ empty = false } = {}): Promise<TestDatabase
     terminate: async (condition = 'true') =>
       (
         await query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND (${condition})`,
+          `SELECT pg_terminate_backend(pid)
+           FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid() AND (${condition})`,
         )
       ).length,
     untilWaiting: (count) =>

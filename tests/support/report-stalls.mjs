@@ -15,10 +15,10 @@ if (process.env.PARLEY_STALLS && process.argv.includes('serve')) {
     last = now;
     const { user, system } = process.cpuUsage(before);
     before = process.cpuUsage();
-    if (ms > STALL_MS)
-      appendFileSync(
-        process.env.PARLEY_STALLS,
-        `${JSON.stringify({ at: performance.timeOrigin + now, ms: Math.round(ms), cpu: Math.round((user + system) / 1000) })}\n`,
-      );
+    if (ms > STALL_MS) {
+      const cpu = Math.round((user + system) / 1000);
+      const stall = { at: performance.timeOrigin + now, ms: Math.round(ms), cpu };
+      appendFileSync(process.env.PARLEY_STALLS, `${JSON.stringify(stall)}\n`);
+    }
   }, STEP_MS).unref();
 }

@@ -36,7 +36,8 @@ export class Figures {
   }
 
   tell(): void {
-    const line = `${this.#form} (seed ${SEED}): ${[...this.#counts].map(([what, count]) => `${count} ${what}`).join(', ')}`;
+    const counts = [...this.#counts].map(([what, count]) => `${count} ${what}`);
+    const line = `${this.#form} (seed ${SEED}): ${counts.join(', ')}`;
     console.log(line);
     const file = process.env['PARLEY_FIGURES'];
     if (file) appendFileSync(file, `${line}\n`);

@@ -45,7 +45,11 @@ export function planRuns(
       asks:
         `[[events ${5 + random(40)} 60]] [[ask Go on?]] [[sleep ${random(1500)}]] [[events 20 60]] [[ask ` +
         `Again?]] [[done ${number}]]`,
-      approves: `[[noise ${random(40)}]] ${marks.map((mark) => `[[approve echo ${mark} >> ${approved}]]`).join(` [[work ${random(800)}]] `)} [[done ${number}]]`,
+      approves: [
+        `[[noise ${random(40)}]]`,
+        marks.map((mark) => `[[approve echo ${mark} >> ${approved}]]`).join(` [[work ${random(800)}]] `),
+        `[[done ${number}]]`,
+      ].join(' '),
       decides: `[[events 5 60]] [[ask Go on?]] [[sleep ${random(800)}]] [[ask Again?]] [[done ${number}]]`,
     }[kind];
     return {
@@ -215,7 +219,9 @@ export async function expectGone(world: Persistence, hosts: Hosts, run: Tortured
   const { runId } = run;
   await expect(world.somewhere((client) => client.get(runId))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   const tables = await hosts.database.query<{ name: string }>(
-    `SELECT table_name AS name FROM information_schema.columns WHERE table_schema = 'parley' AND column_name = 'run_id'`,
+    `SELECT table_name AS name
+     FROM information_schema.columns
+     WHERE table_schema = 'parley' AND column_name = 'run_id'`,
   );
   expect(tables.map(({ name }) => name)).toEqual(expect.arrayContaining(['runs', 'segments', 'interactions']));
   for (const { name } of tables)

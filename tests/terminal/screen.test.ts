@@ -33,7 +33,7 @@ test('the status stands below the text and moves down with it', () => {
   expect(terminal.text()).toBe('one\ntwo\n');
 });
 
-test('where a text stands in the middle of a line, the status stands on the next, and the text goes on where it was', () => {
+test('when text ends in mid-line, the status goes on the next line, and the text then continues in its place', () => {
   const { terminal, screen } = open(true);
   screen.status('working');
   screen.write('Hel');

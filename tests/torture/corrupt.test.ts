@@ -337,7 +337,10 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
     const data = copyOf();
     const db = await openDatabase(join(data, 'parley.db'));
     db.prepare(
-      `INSERT INTO interactions SELECT 'int_forged', run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json FROM interactions WHERE run_id = ?`,
+      `INSERT INTO interactions
+       SELECT 'int_forged', run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json
+       FROM interactions
+       WHERE run_id = ?`,
     ).run(ids[kind]);
     db.close();
     expect(await findIn(data, ids[kind])).toEqual(['rows']);

@@ -103,7 +103,7 @@ test('who adds much waits until it is stored, and who adds little does not', asy
   expect(await data.store.readJournal(RUN, 'rasp', { limit: 10_000 })).toHaveLength(2 + FLUSH_EVENTS + 1);
 });
 
-test('what comes after a silence is stored at once, then it is gathered for a moment, and for a longer one while much comes', async () => {
+test('output after a silence is stored at once, then batched briefly, and for longer under heavy output', async () => {
   const writer = writerOf(data.store, await createRunning());
   const after = async (ms: number) => {
     timers.advance(ms);

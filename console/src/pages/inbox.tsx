@@ -44,8 +44,11 @@ export function InboxPage(): JSX.Element {
         </div>
       ) : (
         <p class="hint dim">
-          <kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer, <kbd>y</kbd> <kbd>s</kbd> <kbd>n</kbd>{' '}
-          <kbd>c</kbd> decide, <kbd>r</kbd> write, <kbd>f</kbd> finish, <kbd>o</kbd> open
+          <kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer,{' '}
+          <>
+            <kbd>y</kbd> <kbd>s</kbd> <kbd>n</kbd> <kbd>c</kbd> decide,
+          </>{' '}
+          <kbd>r</kbd> write, <kbd>f</kbd> finish, <kbd>o</kbd> open
         </p>
       )}
       <div

@@ -154,7 +154,10 @@ function NewRunForm(): JSX.Element {
       <Field
         name="cwd"
         label="Folder (optional)"
-        hint={`${draft.cwd !== '' && draft.cwd === last.cwd ? 'As last time. ' : ''}An absolute path on the server's machine. Without one, the run gets a fresh, empty folder.`}
+        hint={
+          (draft.cwd !== '' && draft.cwd === last.cwd ? 'As last time. ' : '') +
+          "An absolute path on the server's machine. Without one, the run gets a fresh, empty folder."
+        }
         problem={problems.cwd}
       >
         {(ties) => (

@@ -115,13 +115,15 @@ function FieldInput({
   onChoose,
   onWrite,
 }: InputProps): JSX.Element {
-  if (kind === 'confirm')
+  if (kind === 'confirm') {
+    const isChecked = chosen === true;
     return (
       <label class="check">
-        <input type="checkbox" checked={chosen === true} onChange={(event) => onChoose(event.currentTarget.checked)} />{' '}
+        <input type="checkbox" checked={isChecked} onChange={(event) => onChoose(event.currentTarget.checked)} />{' '}
         {nameInProse(prompt)}
       </label>
     );
+  }
   return (
     <fieldset>
       <legend>{nameInProse(prompt)}</legend>

@@ -24,7 +24,8 @@ const CONTEXT_BYTES = 400;
 const SHOWN_BYTES = 64 * 1024;
 
 export async function loadEvidence(runId: string, seq: number): Promise<Evidence | null> {
-  const path = `/v1/runs/${encodeURIComponent(runId)}/rasp/history?from_seq=${Math.max(1, seq - AROUND)}&to_seq=${seq + AROUND}`;
+  const range = `from_seq=${Math.max(1, seq - AROUND)}&to_seq=${seq + AROUND}`;
+  const path = `/v1/runs/${encodeURIComponent(runId)}/rasp/history?${range}`;
   const { events } = (await (await client.request('GET', path)).json()) as { events: readonly RaspEvent[] };
   const event = events.find((each) => each.seq === seq);
   if (!event) return null;

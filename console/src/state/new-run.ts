@@ -166,7 +166,8 @@ export class RequestKeys {
     const body = JSON.stringify(request);
     if (body !== this.#body) {
       this.#body = body;
-      this.#key = `console-${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+      const bytes = [...crypto.getRandomValues(new Uint8Array(16))];
+      this.#key = `console-${bytes.map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
     }
     return this.#key;
   }

@@ -84,7 +84,7 @@ describe('run', () => {
     expect(last(bad.stdout).run).toMatchObject({ status: 'failed', error: { code: 'OUTPUT_INVALID' } });
   });
 
-  test('detached: prints the id at once and the run comes to its end; the same request id gives the same run', async () => {
+  test('detached: prints the id at once and the run finishes; the same request id returns the same run', async () => {
     const site = createSite();
     const first = await startDetached(site, 'rehearsal', '[[done 1]]', '--request-id', 'mine', '--scratch');
     expect(first).toMatch(/^run_[0-9A-Z]{26}$/);
@@ -198,7 +198,7 @@ describe('reply', () => {
   });
 });
 
-test('continue, retry and cancel: a new run in the session, the same again, and exit code 4 for who watches a canceled run', async () => {
+test('continue starts a run in the session, retry repeats it, and watching a canceled run exits with 4', async () => {
   const site = createSite();
   await parley(site, ['run', 'rehearsal', '[[answer One.]][[fail]]']);
   const retried = await parley(site, ['retry', 'last', '--json']);

@@ -43,7 +43,7 @@ async function helpOf(site: Site, ...command: string[]): Promise<string> {
   return stdout;
 }
 
-test('every command has help with a description, and the examples name only commands and options that exist', async () => {
+test('every command has help with a description, and its examples use only existing commands and options', async () => {
   const site = createSite();
   const general = await helpOf(site);
   expect(
@@ -121,9 +121,21 @@ test('parley demo keeps its promise in under 20 seconds, and leaves nothing behi
   const { code, stdout, stderr } = await parley(site, ['demo'], { env: { TMPDIR: folder } });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(performance.now() - begun).toBeLessThan(20_000);
-  expect(stdout).toMatch(
-    /1\. An agent is started[^]*How shall I go on\?[^]*waiting: 0 processes[^]*2\. [^]*kill -9 \d+[^]*3\. [^]*The question is still there[^]*4\. [^]*answered by[^]*✓ done[^]*5\. [^]*(?: {3}✓ .+\n){10}/,
-  );
+  const steps = [
+    /1\. An agent is started/,
+    /How shall I go on\?/,
+    /waiting: 0 processes/,
+    /2\. /,
+    /kill -9 \d+/,
+    /3\. /,
+    /The question is still there/,
+    /4\. /,
+    /answered by/,
+    /✓ done/,
+    /5\. /,
+    /(?: {3}✓ .+\n){10}/,
+  ];
+  expect(stdout).toMatch(new RegExp(steps.map(({ source }) => source).join('[^]*')));
   expect(readdirSync(folder)).toEqual([]);
   expect(existsSync(site.data)).toBe(false);
 });

@@ -73,7 +73,7 @@ test('a terminal that is closed leaves the run to its worker', async () => {
   expect(await enginesOf(site)).toHaveLength(1);
 });
 
-test('a terminal that is closed while a server plays the run, or a command that is hung up, leaves the run to the server', async () => {
+test('closing the terminal or hanging up the command while a server runs the run leaves it to the server', async () => {
   const site = createSite();
   const server = await startServer(site);
   const pty = onTerminal(site, ['run', 'rehearsal', hang]);
@@ -107,7 +107,7 @@ test('a terminal that hangs up at a question leaves the question waiting, and it
   expect((await parley(site, ['reply', 'last', '1'])).code).toBe(0);
 });
 
-test('a worker that is killed while its run is watched: the run ends with its code, that is said, and retry works', async () => {
+test('a worker killed while its run is watched: the run ends with its code, watch says so, retry works', async () => {
   const site = createSite();
   const command = start(site, ['run', 'rehearsal', hang]);
   await command.waitFor('At work.');

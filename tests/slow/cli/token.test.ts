@@ -9,7 +9,7 @@ import { tokensIn } from '../../../src/service/access/tokens.js';
 import { openDatabase } from '../../../src/store/sqlite/open-database.js';
 import { createSite, parley } from '../../support/command.js';
 
-test('a token is printed once, kept as a hash, counts with its role, and counts for nothing when it is removed', async () => {
+test('a token is printed once, stored as a hash, grants its role, and grants nothing after it is removed', async () => {
   const site = createSite();
   const { code, stdout } = await parley(site, ['token', 'add', 'anna', '--role', 'viewer']);
   const token = stdout.trim();
@@ -54,7 +54,8 @@ async function tamper({ data }: { readonly data: string }, sql: string): Promise
   db.close();
 }
 
-const FORGED = `INSERT INTO audit (seq, ts, type, body_json, digest) SELECT max(seq) + 1, 1, 'sign_in', '{}', 'x' FROM audit`;
+const FORGED =
+  "INSERT INTO audit (seq, ts, type, body_json, digest) SELECT max(seq) + 1, 1, 'sign_in', '{}', 'x' FROM audit";
 
 test.each([FORGED, 'DELETE FROM audit_head'])(
   'tokens are added and revoked beside a broken journal, and verify keeps reporting it: %s',

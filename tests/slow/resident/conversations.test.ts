@@ -123,7 +123,7 @@ test('finish ends a conversation, and the process that was kept for it', async (
     expect((await bench.settled(run)).status).toBe('succeeded');
   }));
 
-test('of those that wait no more than so many processes are kept, the latest; the others are answered all the same', async () =>
+test('only the latest waiting processes up to the limit are kept; the other runs can still be answered', async () =>
   withBench(
     async (bench) => {
       const runs: RunRecord[] = [];

@@ -117,7 +117,7 @@ test('a process that does not wait for the answer any more is replaced by one th
   await bench.close();
 });
 
-test('a question that the engine itself has settled frees its process, and what it did meanwhile is kept; the answer is told to another', async () =>
+test('a question the engine settled itself frees its process and keeps its work; a new one gets the answer', async () =>
   withBench(async (bench) => {
     const run = await bench.play('[[fickle 300]]');
     expect((await bench.pending(run)).question['prompt']).toBe('Which?');

@@ -576,7 +576,7 @@ describe('strangers', () => {
       await refused(as('/v1/me', 'GET', { cookie: wrong }), 'UNAUTHORIZED');
   });
 
-  test('a token that was removed is refused from the next request on, and its open stream ends with the next frame', async () => {
+  test('a removed token is refused from the next request on; its open stream ends with the next frame', async () => {
     const token = addToken(served.bench.data.path, 'gone soon', 'viewer', '2026-01-01T00:00:00.000Z');
     const id = await waiting();
     const stream = await served.fetch(`/v1/runs/${id}/events`, { as: token });

@@ -184,7 +184,7 @@ describe('runs', () => {
     expect(await refusal(served.client.get(runId))).toEqual({ code: 'RUN_NOT_FOUND', status: 404 });
   });
 
-  test('a run is forked in whatever state, once for a key, by the body or by the header; the source stays as it is', async () => {
+  test('a run is forked in any state, once per key in the body or the header; its source is unchanged', async () => {
     const runId = await waiting('[[answer Which one?]]');
     const body = { prompt: '[[done 1]]', request_id: 'fork-1' };
     const forked = await served.client.fork(runId, body);
@@ -280,7 +280,7 @@ describe('runs', () => {
     });
   });
 
-  test('a run whose folder is not allowed here is not tried again, continued or forked through the server', async () => {
+  test('the server refuses to retry, continue or fork a run whose folder it does not allow', async () => {
     const { run_id: runId } = await served.bench.orchestrator.create({
       engine: 'codex',
       prompt: '[[done 1]]',
@@ -315,7 +315,7 @@ describe('runs', () => {
 });
 
 describe('answers', () => {
-  test('a question is answered once, the same answer with its key again is the same answer, another comes too late', async () => {
+  test('a question is answered once; the same answer and key return the same result, another is too late', async () => {
     const runId = await waiting();
     const question = await served.client.interaction(runId);
     expect(question).toMatchObject({
@@ -432,7 +432,7 @@ describe('the stream of changes of runs', () => {
 });
 
 describe('events', () => {
-  test('a stream replays from any cursor and ends with the run; a browser that comes back after the end is told to stop', async () => {
+  test('a stream replays from any cursor and ends with the run; a browser reconnecting later must stop', async () => {
     const runId = await ended();
     const stored = await served.bench.data.store.readJournal(runId, 'fcmp', { limit: 1000 });
     for (let cursor = 0; cursor <= stored.length; cursor += 1) {
@@ -502,9 +502,8 @@ describe('evidence', () => {
     const refs = events.map(({ raw_ref: ref }) => ref).filter((ref) => ref !== null && ref.stream === 'stdout');
     expect(refs.length).toBeGreaterThan(0);
     for (const ref of refs) {
-      const part = await served.fetch(
-        `/v1/runs/${runId}/logs?attempt=${ref?.attempt_number}&stream=stdout&byte_from=${ref?.byte_from}&byte_to=${ref?.byte_to}`,
-      );
+      const range = `byte_from=${ref?.byte_from}&byte_to=${ref?.byte_to}`;
+      const part = await served.fetch(`/v1/runs/${runId}/logs?attempt=${ref?.attempt_number}&stream=stdout&${range}`);
       expect(Buffer.from(await part.arrayBuffer())).toEqual(log.subarray(ref?.byte_from, ref?.byte_to));
     }
     expect(
@@ -699,7 +698,7 @@ test('what goes over the wire is what the contract of the command line says, and
   ]);
 });
 
-test('an answer that arrives whole only when the server is being stopped is refused, and its run waits on', async () => {
+test('an answer that is complete only when the server is stopping is refused, and its run keeps waiting', async () => {
   const stopping = await serve();
   const { run_id: runId } = await stopping.client.create({
     engine: 'codex',

@@ -25,7 +25,7 @@ async function stop({ child, ended }: ServerProcess): Promise<void> {
 const bodyOf = async (server: ServerProcess, path: string): Promise<string> =>
   (await fetch(`${server.url}${path}`, { headers: { authorization: `Bearer ${server.token}` } })).text();
 
-test('with the setting on, the first run of a fresh server states how it waits and until when; off, nothing is left of it', async () => {
+test('with the setting on, the first run of a new server states how and how long it waits; off, no trace', async () => {
   const site = createSite();
   const server = await serveWith(site, true);
   const created = await server.client.create({

@@ -54,7 +54,7 @@ const readAgain = (text: string): string => JSON.stringify(JSON.parse(text));
 
 describe(`002-04: of ${CLIENTS} clients and ${EVENTS} events`, () => {
   test(
-    'clients that are cut off at random and reconnect with their cursor get every event once and in order',
+    'clients cut off at random that reconnect with their cursor get every event once, in order',
     async () => {
       const served = await serve();
       const random = seededRandom(20_260_104);
@@ -145,7 +145,7 @@ async function followRuns(client: ParleyClient, signal: AbortSignal, known: Map<
 const truth = (all: Iterable<RunView>): string[] =>
   [...all].map((run) => `${run.run_id} ${run.status} ${run.interaction?.interaction_id ?? '-'}`).toSorted();
 
-test('whoever follows the changes of runs ends with all of them as they are, however often the connection is cut', async () => {
+test('a follower of run changes ends with the current state of all, however often the connection is cut', async () => {
   const served = await serve();
   const random = seededRandom(20_261_116);
   const proxy = await openCuttingProxy(served.url, () => 2000 + random(40_000));

@@ -201,7 +201,7 @@ function settle(site: Site, graceSec: number): void {
 }
 
 describe('SIGTERM', () => {
-  test('a turn at work gets its time, then is ended; what waits is untouched; the streams end and go on after the restart', async () => {
+  test('a running turn gets its time, then ends; waiting runs stay; streams end and resume on restart', async () => {
     const site = createSite();
     settle(site, 1);
     const first = await startServer(site, ['--port', String(await steadyPort())]);
@@ -288,7 +288,7 @@ describe('SIGTERM', () => {
   });
 });
 
-test('a second server on the same directory is refused, and one on a port that is in use, in words that help', async () => {
+test('a second server on the same directory or on a port in use is refused with a helpful message', async () => {
   const site = createSite();
   const { port, client, child } = await startServer(site);
   const second = await parley(site, ['serve', '--port', '0']);
@@ -304,7 +304,7 @@ test('a second server on the same directory is refused, and one on a port that i
   expect(existsSync(join(other.data, 'server.json'))).toBe(false);
 });
 
-test('the person whose server it is works in any folder; others where they may, unless the settings say more', async () => {
+test('the operator may use any folder; other tokens only allowed ones, unless the settings allow more', async () => {
   const site = createSite();
   const { client, url } = await startServer(site);
   const anywhere = join(site.root, 'anywhere');

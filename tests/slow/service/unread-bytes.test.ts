@@ -78,7 +78,7 @@ test.each(['', '/interaction'])(
   },
 );
 
-test('requests that one connection sends without waiting load a few runs, and are released when it is closed', async () => {
+test('pipelined requests of one connection load only a few runs, and are released when it is closed', async () => {
   const viewer = served.tokenOf('viewer');
   const path = `/v1/runs/${LARGE}`;
   const loading = vi.spyOn(served.bench.data.store, 'salvageRun');

@@ -143,11 +143,17 @@ export class Turn {
         return this.#form(step);
       case 'fickle':
         return this.#fickle(step);
-      case 'oddcall':
-        return this.#goOn(
-          nextItem('call'),
-          `Odd call: ${JSON.stringify(await this.#request('item/tool/call', { ...this.#voice.place(), callId: nextItem('call'), namespace: null, tool: 'no_such', arguments: {} }))}`,
-        );
+      case 'oddcall': {
+        const item = nextItem('call');
+        const call = {
+          ...this.#voice.place(),
+          callId: nextItem('call'),
+          namespace: null,
+          tool: 'no_such',
+          arguments: {},
+        };
+        return this.#goOn(item, `Odd call: ${JSON.stringify(await this.#request('item/tool/call', call))}`);
+      }
       case 'hugeform':
         return this.#form({ word: 'form', message: 'x'.repeat(step.bytes) });
       case 'noise':

@@ -40,11 +40,11 @@ export function Actions({
         if (after.run_id === id) feed.refresh();
         else go(`/runs/${after.run_id}`);
       })
-      .catch((error: unknown) =>
-        setRefusal(
-          `${messageOf(error)}${error instanceof ParleyError && error.passing ? '. Try it again when the server is back: it is done once.' : ''}`,
-        ),
-      )
+      .catch((error: unknown) => {
+        const isPassing = error instanceof ParleyError && error.passing;
+        const advice = isPassing ? '. Try it again when the server is back: it is done once.' : '';
+        setRefusal(`${messageOf(error)}${advice}`);
+      })
       .finally(() => setDoing(null));
   };
   const pending = feed.isCurrent() ? feed.model.pending : null;
