@@ -40,7 +40,7 @@ interface Evidence {
 }
 
 const STREAMS = ['stdout', 'stderr'] as const;
-const ALL = { limit: Number.MAX_SAFE_INTEGER };
+const ALL = { limit: Number.MAX_SAFE_INTEGER, withGaps: true };
 
 // Of a run that is being played it checks what was stored at one moment. `waitForFiles` is asked as long as the files
 // beside the journal are behind it.

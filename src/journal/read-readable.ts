@@ -141,6 +141,24 @@ export async function describeDamage(store: Source, part: Omit<JournalPart, 'lim
   return found.map((piece) => describePiece(part.protocol, piece));
 }
 
+// Damaged parts that follow each other as one, for people: a journal may have thousands of pieces.
+export function joinPieces(pieces: readonly DamagedPiece[]): DamagedPiece[] {
+  const joined: DamagedPiece[] = [];
+  let count = 0;
+  for (const piece of pieces) {
+    const last = joined.at(-1);
+    if (last?.to_seq !== piece.from_seq - 1) {
+      joined.push(piece);
+      count = 1;
+      continue;
+    }
+    count += 1;
+    const message = `${count} parts of the journal that follow each other are damaged`;
+    joined.splice(-1, 1, { from_seq: last.from_seq, to_seq: piece.to_seq, message });
+  }
+  return joined;
+}
+
 export function describePiece(protocol: Protocol, { from_seq: from, to_seq: to, message }: DamagedPiece): string {
   return `${protocol} events ${from} to ${to}: ${message}`;
 }

@@ -20,8 +20,17 @@ export async function removeFolder(path: string): Promise<void> {
   }
 }
 
-// Only folders: a file goes with the folder it is in. Links are left alone.
+// After its first failure rm still removes other folders: one that is gone needs no more.
 async function openUp(path: string, top: string): Promise<void> {
+  try {
+    await openFolder(path, top);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+// Only folders: a file goes with the folder it is in. Links are left alone.
+async function openFolder(path: string, top: string): Promise<void> {
   if (!(await lstat(path).catch(() => null))?.isDirectory()) return;
   await chmod(path, 0o700);
   const near =

@@ -27,9 +27,13 @@ export class TextPicker {
   add({ seq_from: seqFrom, seq_to: seqTo, body }: Segment): boolean {
     const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER, fromTs, toTs, limit, maxChars = Infinity } = this.#range;
     const lines = toBuffer(body).toString('utf8').split('\n');
-    const isCutOff = lines.pop() !== '';
-    if (this.#next !== null) checkPlace(seqFrom, this.#next);
-    checkCount(lines.length, isCutOff, seqFrom, seqTo);
+    const rest = lines.pop() ?? '';
+    const isCutOff = rest !== '';
+    if (isCutOff && this.#range.withGaps) lines.push(rest);
+    if (!this.#range.withGaps) {
+      if (this.#next !== null) checkPlace(seqFrom, this.#next);
+      checkCount(lines.length, isCutOff, seqFrom, seqTo);
+    }
     this.#next = seqTo + 1;
     for (const [index, line] of lines.entries()) {
       const seq = seqFrom + index;

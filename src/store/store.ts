@@ -243,6 +243,8 @@ export interface ReadRange {
   readonly limit: number;
   // Ends the read after the text that reaches it.
   readonly maxChars?: number;
+  // Answers what is stored even if events are missing between or within the pieces. Without it that is damage.
+  readonly withGaps?: boolean;
 }
 
 // By what lines are found: the numbers and times of one stored piece.

@@ -53,8 +53,8 @@ test('a request that two hosts create at once makes one run, which both are told
   const [one, two] = [await stores.store(), await stores.store()];
   for (let number = 1; number <= 25; number += 1) {
     const both = await Promise.all([
-      one.createRun(newRun(number, { run_id: `run_a${number}` })),
-      two.createRun(newRun(number, { run_id: `run_b${number}` })),
+      one.createRun(newRun(number, { run_id: `run_A${number}` })),
+      two.createRun(newRun(number, { run_id: `run_B${number}` })),
     ]);
     expect(both.map((outcome) => (outcome.created ? 'created' : outcome.reason)).toSorted()).toEqual([
       'created',

@@ -4,6 +4,11 @@ import { expect, test } from 'vitest';
 import { IdleWatch, type SilenceRules } from '../../src/process/idle-watch.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
+// As long as the watch itself waits before it decides.
+async function settle(): Promise<void> {
+  for (let round = 0; round < 4; round += 1) await setImmediate();
+}
+
 function watch(changes: Partial<SilenceRules> = {}) {
   const timers = new SimulatedTimers();
   const idle = new IdleWatch(timers);
@@ -17,15 +22,11 @@ function watch(changes: Partial<SilenceRules> = {}) {
     onNotice: () => told.push('notice'),
     ...changes,
   });
-  // As long as the watch itself waits before it decides.
-  const settle = async (): Promise<void> => {
-    for (let round = 0; round < 4; round += 1) await setImmediate();
-  };
-  return { timers, idle, told, settle };
+  return { timers, idle, told };
 }
 
 test('silence up to the limit is reported once', async () => {
-  const { timers, told, settle } = watch();
+  const { timers, told } = watch();
   timers.advance(99);
   await settle();
   expect(told).toEqual([]);
@@ -35,7 +36,7 @@ test('silence up to the limit is reported once', async () => {
 });
 
 test('output that waited to be read when the timer fired is no silence', async () => {
-  const { timers, idle, told, settle } = watch();
+  const { timers, idle, told } = watch();
   timers.advance(100);
   // The timer came before the pipe was looked at; the chunk is read in the same round.
   idle.hold();
@@ -48,7 +49,7 @@ test('output that waited to be read when the timer fired is no silence', async (
 });
 
 test('a stream that we hold back is not silent', async () => {
-  const { timers, idle, told, settle } = watch();
+  const { timers, idle, told } = watch();
   timers.advance(100);
   idle.hold();
   await settle();
@@ -62,7 +63,7 @@ test('a stream that we hold back is not silent', async () => {
 });
 
 test('rules that were replaced or stopped meanwhile decide nothing', async () => {
-  const { timers, idle, told, settle } = watch();
+  const { timers, idle, told } = watch();
   timers.advance(100);
   idle.stop();
   await settle();
@@ -70,7 +71,7 @@ test('rules that were replaced or stopped meanwhile decide nothing', async () =>
 });
 
 test('while a tool call is running its own limit applies, and silence is reported before it', async () => {
-  const { timers, told, settle } = watch({ isToolRunning: () => true, noticeMs: 500 });
+  const { timers, told } = watch({ isToolRunning: () => true, noticeMs: 500 });
   timers.advance(499);
   await settle();
   expect(told).toEqual([]);

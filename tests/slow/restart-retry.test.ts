@@ -192,7 +192,7 @@ test('a turn that a stop ends after the grace period is repeated in its session 
       ),
     )
     .toBe(true);
-  expect(await bench.orchestrator.close()).toEqual({ turns: 1, queued: 1 });
+  expect(await bench.orchestrator.close()).toEqual({ turns: 1, queued: 0 });
   expect(await expectSound(bench, id)).toMatchObject(INTERRUPTED);
   const [retry] = await retriesOf(bench, id);
   expect(retry).toMatchObject({ status: 'queued', spec: { continue_from: id, retry_of: id } });

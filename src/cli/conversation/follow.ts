@@ -6,12 +6,12 @@ import { isTerminal } from '../../run/statechart.js';
 import type { Protocol, RunRecord, Store } from '../../store/store.js';
 import { ConversationView, type ViewOptions } from '../../terminal/conversation.js';
 import { progressLine } from '../../terminal/progress.js';
-import { safeText } from '../../terminal/safe-text.js';
 import { Screen } from '../../terminal/screen.js';
 import type { Style } from '../../terminal/style.js';
 import { headOf, loadReadable } from '../../journal/load-run.js';
-import { describePiece, readReadable, type DamagedPiece } from '../../journal/read-readable.js';
+import { describePiece, joinPieces, readReadable, type DamagedPiece } from '../../journal/read-readable.js';
 import { LineWriter, type Io } from '../io.js';
+import { tellDamage } from '../reading/tell-damage.js';
 
 const POLL_MS = 50;
 // After so many looks without news, a word that is not known to be whole is shown as it stands.
@@ -144,7 +144,10 @@ export function push(view: ConversationView, line: string): string {
 }
 
 export function tellDamaged(protocol: Protocol, pieces: readonly DamagedPiece[], io: Io): void {
-  for (const piece of pieces) io.stderr.write(`parley: damaged: ${safeText(describePiece(protocol, piece))}\n`);
+  tellDamage(
+    joinPieces(pieces).map((piece) => describePiece(protocol, piece)),
+    io,
+  );
 }
 
 // For programs: each event as it is stored.

@@ -5,10 +5,10 @@ import { loadRun, salvageRun } from '../../journal/load-run.js';
 import { RequestError } from '../../run/request-error.js';
 import type { RunRecord, Store } from '../../store/store.js';
 import { TAIL_CHARS } from '../../store/run-finder.js';
-import { safeText } from '../../terminal/safe-text.js';
 import type { Io } from '../io.js';
 import { dataDirOf, openReader, type DataOption } from '../data-dir.js';
 import type { ReadData } from '../open-data.js';
+import { tellDamage } from './tell-damage.js';
 
 const PREFIX = 'run_';
 const SHOWN_MATCHES = 5;
@@ -99,7 +99,7 @@ export async function withRun<T>(
 ): Promise<T> {
   return withRunId(runRef, options, io, async (data, id) => {
     const { run, damage } = await salvageRun(data.store, id);
-    for (const each of damage) io.stderr.write(`parley: damaged: ${safeText(each)}\n`);
+    tellDamage(damage, io);
     return work(data, run);
   });
 }

@@ -91,13 +91,13 @@ test('/later and the end of input leave the question waiting, /cancel ends the r
 
 test('an approval takes only its own letters, with a note', async () => {
   const { site, pty } = await run('[[approve rm -rf build]][[approve make]][[done 1]]');
-  await pty.waitFor(/permission: [^]*rm -rf build[^]*\[y\]es, for the \[s\]ession, \[n\]o, \[c\]ancel/);
+  await pty.waitFor(/permission: [^]*rm -rf build[^]*\[y\]es, for the \[s\]ession, \[n\]o, \[c\] no and stop/);
   pty.write('sure\n');
   await pty.waitFor('y approves, s approves for the whole session');
-  await pty.waitFor('ancel ');
+  await pty.waitFor('no and stop ');
   pty.write('n too much\n');
   await pty.waitFor('You declined this. The agent has been told.');
-  await pty.waitFor(/declined by [^:]+: too much[^]*permission: [^]*make[^]*ancel /);
+  await pty.waitFor(/declined by [^:]+: too much[^]*permission: [^]*make[^]*no and stop /);
   pty.write('y\n');
   expect(await pty.exit).toBe(0);
   expect(await answersOf(site)).toEqual([{ decision: 'decline', note: 'too much' }, { decision: 'approve' }]);
