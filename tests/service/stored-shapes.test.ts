@@ -90,12 +90,13 @@ function replaceAt(value: unknown, [key = '', ...rest]: readonly string[], odd: 
   return copy;
 }
 
-// JSON columns become text, as they are stored.
+// As a database answers it: JSON columns are text, and no column holds an object.
 function toRow(value: unknown): Record<string, unknown> {
+  const isText = (name: string, column: unknown): boolean => name.endsWith('_json') || typeof column === 'object';
   return Object.fromEntries(
     Object.entries(value as object).map(([name, column]) => [
       name,
-      name.endsWith('_json') && column !== null ? (JSON.stringify(column) ?? 'null') : column,
+      column !== null && isText(name, column) ? (JSON.stringify(column) ?? 'null') : column,
     ]),
   );
 }
