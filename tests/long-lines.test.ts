@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 
 const root = new URL('..', import.meta.url).pathname;
 const FOLDERS = ['src', 'console/src', 'tests', 'scripts', 'bench'];
-// Made by npm run generate.
-const GENERATED = /^src\/contract\//;
+// Made by npm run generate and by scripts/generate-app-server-types.mjs.
+const GENERATED = /^src\/(?:contract\/|app-server\/protocol\.ts$)/;
 const MAX_COLUMNS = 120;
 
 const files = FOLDERS.flatMap((folder) =>
