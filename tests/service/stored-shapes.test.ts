@@ -90,9 +90,10 @@ function replaceAt(value: unknown, [key = '', ...rest]: readonly string[], odd: 
   return copy;
 }
 
+const isText = (name: string, column: unknown): boolean => name.endsWith('_json') || typeof column === 'object';
+
 // As a database answers it: JSON columns are text, and no column holds an object.
 function toRow(value: unknown): Record<string, unknown> {
-  const isText = (name: string, column: unknown): boolean => name.endsWith('_json') || typeof column === 'object';
   return Object.fromEntries(
     Object.entries(value as object).map(([name, column]) => [
       name,
