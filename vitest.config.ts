@@ -1,21 +1,79 @@
+// A project for each lane of `.ci/run` that runs tests. `npm run check` runs unit; `npm test` runs unit, programs,
+// slow and postgres.
 import { defineConfig } from 'vitest/config';
 
-// What is waited for comes on a busy machine, too, only later.
+// A busy machine needs longer for the same work: this only limits how long a failing test waits.
 const expect = { poll: { timeout: 20_000 } };
+
+// Start a program in almost every test: a third of the CPU time of all quick tests. `npm run test:unit` runs them,
+// `npm run check` does not.
+const PROGRAMS = [
+  'tests/app-server/lifetime.test.ts',
+  'tests/app-server/threads.test.ts',
+  'tests/docs/code-blocks.test.ts',
+  'tests/cli/doctor.test.ts',
+  'tests/rehearsal/program.test.ts',
+  'tests/rehearsal/recordings.test.ts',
+  'tests/rehearsal/traced.test.ts',
+];
+
+// Long forms: seeded searches, floods, planted repositories, large runs, deadlines that burn CPU time, and faults of
+// several hosts, which wait for leases to expire. `npm run test:long` and `.ci/run` run them, `npm test` does not.
+// `npm run torture` runs some of them for longer.
+const LONG = [
+  'tests/torture/**/*.test.ts',
+  'tests/fuzz/**/*.test.ts',
+  'tests/slow/bounded-memory.test.ts',
+  'tests/slow/cli/survival.test.ts',
+  'tests/slow/crash.test.ts',
+  'tests/slow/large-runs.test.ts',
+  'tests/slow/lost-files.test.ts',
+  'tests/slow/model.test.ts',
+  'tests/slow/schema-deadlines.test.ts',
+  'tests/slow/soak.test.ts',
+  'tests/slow/service/survival.test.ts',
+  'tests/slow/service/unread-bytes.test.ts',
+  'tests/security/hostile-load.test.ts',
+  'tests/security/planted-repository.test.ts',
+  'tests/postgres/access.test.ts',
+  'tests/postgres/damaged.test.ts',
+  'tests/postgres/files.test.ts',
+  'tests/postgres/import.test.ts',
+  'tests/postgres/outage.test.ts',
+  'tests/postgres/planted-repository.test.ts',
+  'tests/postgres/proof.test.ts',
+  'tests/postgres/stopped.test.ts',
+  'tests/postgres/torture.test.ts',
+  'tests/postgres/upgrade.test.ts',
+  'tests/postgres/wrong-clock.test.ts',
+];
+
+// Most of these tests wait for processes, leases and timeouts: more workers than cores keep the cores busy.
+const waiting = { maxWorkers: 3, sequence: { groupOrder: 1 } };
+const setupFiles = ['tests/support/run-hooks.ts'];
+const postgres = ['tests/postgres/start-server.ts'];
 
 export default defineConfig({
   test: {
+    // Keeps transformed modules between runs.
+    experimental: { fsModuleCache: true, fsModuleCachePath: '.cache/vitest' },
     projects: [
-      // Some start a process, and the machine may be busy.
       {
         test: {
           expect,
+          setupFiles,
           name: 'unit',
+          // Test files share a process: starting one for each file took half of the CPU time. Helpers therefore
+          // register their cleanup in tests/support/hooks.ts, and mocks and stubs end with their test.
+          isolate: false,
+          restoreMocks: true,
+          unstubEnvs: true,
           testTimeout: 30_000,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 0 },
           include: ['tests/**/*.test.ts'],
           exclude: [
+            ...PROGRAMS,
             'tests/slow/**',
             'tests/stand-ins/**',
             'tests/engines-real/**',
@@ -30,45 +88,77 @@ export default defineConfig({
       {
         test: {
           expect,
+          setupFiles,
+          name: 'programs',
+          include: PROGRAMS,
+          testTimeout: 30_000,
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      // Starts processes, servers and engines; damages disks, databases and streams.
+      {
+        test: {
+          ...waiting,
+          expect,
+          setupFiles,
           name: 'slow',
-          include: ['slow', 'stand-ins', 'torture', 'fuzz', 'security'].map((folder) => `tests/${folder}/**/*.test.ts`),
+          include: ['slow', 'stand-ins', 'security'].map((folder) => `tests/${folder}/**/*.test.ts`),
+          exclude: LONG,
           testTimeout: 120_000,
           hookTimeout: 60_000,
+        },
+      },
+      // The shared store and its hosts, on a real PostgreSQL that the global setup starts.
+      {
+        test: {
+          ...waiting,
+          expect,
+          setupFiles,
+          name: 'postgres',
+          include: ['tests/postgres/**/*.test.ts'],
+          exclude: LONG,
+          globalSetup: postgres,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          expect,
+          setupFiles,
+          name: 'long',
+          include: LONG,
+          globalSetup: postgres,
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+          maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
       },
-      // The shared store, on a real PostgreSQL that is started for it; most of the time is spent in waiting for leases.
+      // The console in a real browser; one file at a time, so that its measurements are comparable.
       {
         test: {
           expect,
-          name: 'postgres',
-          include: ['tests/postgres/**/*.test.ts'],
-          globalSetup: ['tests/postgres/start-server.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      // The console in a real browser; one at a time, so that figures mean something.
-      {
-        test: {
-          expect,
+          setupFiles,
           name: 'browser',
           include: ['tests/browser/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 1,
+          sequence: { groupOrder: 3 },
         },
       },
       // The real CLIs, which `npm run test:engines` installs first.
       {
         test: {
           expect,
+          setupFiles,
           name: 'engines',
           include: ['tests/engines-real/**/*.test.ts'],
           testTimeout: 180_000,
           maxWorkers: 2,
+          sequence: { groupOrder: 4 },
         },
       },
     ],

@@ -1,5 +1,5 @@
-// What is done to Parley while it asks, is answered and resumes, as figures: deaths at any call of its store, simulated
-// in one process, and a process that is really killed; and what of it came out wrong.
+// Counts the crashes that Parley survives while it asks, is answered and resumes: simulated crashes at every call of
+// its store, and real kills of a process. Reports every wrong outcome.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,10 +26,10 @@ export default {
     `simulated crashes, and ${KILLED} conversations with a real SIGKILL`,
   says:
     `Simulated: each round ${SCHEDULES} schedules of ` +
-    '[tests/torture/schedules.test.ts](../tests/torture/schedules.test.ts) with a seed of its own: runs are ' +
+    '[tests/torture/schedules.test.ts](../../tests/torture/schedules.test.ts) with a seed of its own: runs are ' +
     'created, answered, answered late, twice and at once, canceled and left alone, and Parley dies at any ' +
     `call of its store, also while it starts, within one process that goes on. Killed: one round of ${KILLED} ` +
-    'cases of [tests/slow/crash.test.ts](../tests/slow/crash.test.ts), in each of which a process with Parley ' +
+    'cases of [tests/slow/crash.test.ts](../../tests/slow/crash.test.ts), in each of which a process with Parley ' +
     'in it kills itself with SIGKILL before or after a write of each kind or at any other moment, some of ' +
     'them again while they recover, and is opened again on what it left. One is wrong if a run is stuck, an ' +
     `answer that was taken is gone or used twice, a turn was started twice, or \`verify\` finds anything. Of ` +

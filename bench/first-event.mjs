@@ -1,4 +1,4 @@
-// How long it takes from the wish to the first event of the engine at whoever wished, beside the bare start of the
+// Measures the time from a caller's request to the engine's first event at that caller, next to the bare start of the
 // engine.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -49,7 +49,7 @@ export default {
     let onStored = null;
     const inside = await open(join(folders[0], 'inside'), {
       program: [engine],
-      onChange: ({ journal }) => journal?.rasp.bytes.includes('lifecycle.session.bound') && onStored?.(),
+      onChange: ({ lines }) => lines?.rasp.bytes.includes('lifecycle.session.bound') && onStored?.(),
     });
     const parley = await startParley(folders[1]);
     const other = peer('sandbox-agent') ? await startSandboxAgent(folders[2]) : null;

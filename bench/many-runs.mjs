@@ -126,7 +126,7 @@ async function throughParley(server, folder) {
           },
         });
         readings.push(reading);
-        // One that failed before is told of when all are looked at.
+        // If the reading fails, the final check of all runs reports it.
         reading.then(resolve, resolve);
       }),
     );

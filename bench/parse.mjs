@@ -75,7 +75,7 @@ function toRasp(engine, stream) {
     if (drafts.length === 0) return;
     const ts = new Date().toISOString();
     for (const draft of drafts) stamp(draft, (seq += 1), ts, buffer);
-    bytes += buffer.take().length;
+    bytes += buffer.drain().length;
   };
   for (let at = 0; at < stream.length; at += CHUNK_BYTES)
     write(parser.push('stdout', stream.subarray(at, at + CHUNK_BYTES)));

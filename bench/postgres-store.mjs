@@ -1,10 +1,11 @@
-// The shared store on a real PostgreSQL with its durable settings: flushes of 1 and of 8 writers beside bare inserts of
-// the same bytes, changes of state, and what is read back. Against PARLEY_BENCH_DATABASE_URL (an empty database), or a
-// server that is started for it.
+// Measures the shared store on a real PostgreSQL with durable settings: flushes of 1 and of 8 writers next to bare
+// inserts of the same bytes, changes of state, and reads. Uses PARLEY_BENCH_DATABASE_URL (an empty database), or starts
+// a server.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { Pool } from 'pg';
+import { stateOf } from '../dist/journal/run-state.js';
 import { registerHost } from '../dist/store/postgres/hosts/host-lease.js';
 import { openPostgres } from '../dist/store/postgres/connection/open-postgres.js';
 
@@ -58,13 +59,13 @@ async function measure(store, url) {
   const run = await create(store);
   const step = await follow(store, run, 500);
   for (let round = 0; round < 200; round += 1) await step();
-  const begun = performance.now();
+  const startedAt = performance.now();
   for (
     let after = 0, read;
     (read = await store.readLines(run.run_id, 'rasp', after, 256 * 1024));
     after = read.lastSeq
   );
-  console.log(`reading: ${fixed(100_000 / ((performance.now() - begun) / 1000))} events/s`);
+  console.log(`reading: ${fixed(100_000 / ((performance.now() - startedAt) / 1000))} events/s`);
 }
 
 const fixed = (value) => Math.round(value).toLocaleString('en');
@@ -72,17 +73,17 @@ const fixed = (value) => Math.round(value).toLocaleString('en');
 // How many a second, of so many at once.
 async function rate(writers, steps) {
   for (const step of steps) for (let warm = 0; warm < 10; warm += 1) await step();
-  const begun = performance.now();
+  const startedAt = performance.now();
   let done = 0;
   await Promise.all(
     steps.slice(0, writers).map(async (step) => {
-      while (performance.now() - begun < SECONDS * 1000) {
+      while (performance.now() - startedAt < SECONDS * 1000) {
         await step();
         done += 1;
       }
     }),
   );
-  return done / ((performance.now() - begun) / 1000);
+  return done / ((performance.now() - startedAt) / 1000);
 }
 
 let count = 0;
@@ -117,27 +118,29 @@ async function create(store) {
   return outcome.run;
 }
 
-async function commit(store, run, rest) {
-  const outcome = await store.commit({
+async function append(store, run, { status = run.status, events = 0 }) {
+  const before = stateOf(run);
+  const outcome = await store.append({
     run_id: run.run_id,
-    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+    expect: { epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
     now: 1,
-    ...rest,
+    before,
+    after: status === run.status ? before : { ...before, status },
+    lines:
+      events === 0 ? undefined : { rasp: lines(run.heads.rasp_seq + 1, events), fcmp: null, firstTs: 1, lastTs: 1 },
   });
   if (!outcome.committed) throw new Error(outcome.reason);
-  return { ...run, status: rest.set?.status ?? run.status, heads: outcome.heads };
+  return { ...run, status, heads: outcome.heads };
 }
 
 async function writer(store, events) {
-  return follow(store, await commit(store, await create(store), { set: { status: 'running' } }), events);
+  return follow(store, await append(store, await create(store), { status: 'running' }), events);
 }
 
 async function follow(store, first, events) {
   let run = first;
   return async () => {
-    run = await commit(store, run, {
-      journal: { rasp: lines(run.heads.rasp_seq + 1, events), fcmp: null, firstTs: 1, lastTs: 1 },
-    });
+    run = await append(store, run, { events });
   };
 }
 
@@ -145,10 +148,7 @@ async function follow(store, first, events) {
 async function changer(store) {
   let run = await create(store);
   return async () => {
-    run = await commit(store, run, {
-      set: { status: run.status === 'running' ? 'queued' : 'running' },
-      journal: { rasp: lines(run.heads.rasp_seq + 1, 1), fcmp: null, firstTs: 1, lastTs: 1 },
-    });
+    run = await append(store, run, { status: run.status === 'running' ? 'queued' : 'running', events: 1 });
   };
 }
 

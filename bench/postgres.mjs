@@ -87,12 +87,12 @@ async function play(url, count, answers = false) {
   }
 }
 
-// Until each has ended, looked at by little: whoever watches would be a part of what is measured.
+// Waits until every run has ended. Polls rarely, because polling would be part of the measurement.
 async function all(client, count, create) {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const runs = await Promise.all(Array.from({ length: count }, create));
   for (const { run_id: id } of runs) await ended(client, id);
-  const seconds = (performance.now() - begun) / 1000;
+  const seconds = (performance.now() - startedAt) / 1000;
   const views = await Promise.all(runs.map(({ run_id: id }) => client.get(id)));
   const failed = views.find(({ status }) => status !== 'succeeded');
   if (failed) throw new Error(`run ${failed.run_id} is ${failed.status}`);

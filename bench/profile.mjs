@@ -88,7 +88,7 @@ function addUp({ nodes, samples, timeDeltas }) {
   return parts;
 }
 
-// Undefined: whoever called it tells.
+// Undefined: classified by its caller.
 function judge({ functionName, url }) {
   if (functionName === '(idle)') return 'starting';
   if (functionName === '(program)') return OTHER;

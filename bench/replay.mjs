@@ -1,5 +1,5 @@
-// Whether what is shown can be made again from what was kept: the raw logs parsed once more to the same RASP, and RASP
-// folded once more to the same FCMP, byte for byte.
+// Checks that the conversation can be rebuilt from the stored data: the raw logs parse again to the same RASP, and RASP
+// folds again to the same FCMP, byte for byte.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { createTurnParser, findEngine } from '../dist/engines/registry.js';
@@ -81,7 +81,7 @@ async function again({ create, settled, client, url, headers, data }, dirty) {
     const take = (drafts) => {
       for (const draft of drafts) {
         stamp(draft, 0, 'then', buffer);
-        made.push(withoutPlace(buffer.take().toString().trimEnd()));
+        made.push(withoutPlace(buffer.drain().toString().trimEnd()));
       }
     };
     for (const stream of ['stdout', 'stderr'])

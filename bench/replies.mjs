@@ -1,5 +1,5 @@
-// A hundred who answer the same question at once, one who answers what is answered, and one who answers what was never
-// asked.
+// Sends a hundred concurrent answers to one question, one answer to an answered question, and one to a question that
+// was never asked.
 import { tell } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';

@@ -1,35 +1,39 @@
-// npm run bench -- NAME...|all: measures one thing after the other, ratios within one run; the machine is noisy, ratios
-// are not. What is measured beside others is kept in bench/results and told in docs/benchmarks.md (-- page writes it
-// anew from there).
+// npm run bench -- NAME...|all: runs benches one after the other. Each compares systems within one run, because the
+// machine is noisy and ratios are not. Comparisons with other systems are kept in bench/results; `-- page` writes
+// docs/internals/benchmarks.md from them. `-- once NAME...|all` runs one round of each and keeps nothing: it shows that
+// the benches work.
 import { runBench } from './lib/harness.mjs';
 import { PROOFS, writePage } from './lib/page.mjs';
 
-// Of Parley alone; printed.
+// Of Parley alone, only printed.
 const LOOKS = ['parse', 'cli', 'sse', 'postgres', 'postgres-store'];
 
-const asked = process.argv.slice(2);
+const isOnce = process.argv[2] === 'once';
+const asked = process.argv.slice(isOnce ? 3 : 2);
 const names = asked.includes('all') ? [...PROOFS, 'page', ...LOOKS] : asked;
 const unknown = names.find((name) => ![...PROOFS, ...LOOKS, 'page'].includes(name));
 if (unknown !== undefined || names.length === 0) {
-  if (unknown !== undefined && unknown !== '--help') console.error(`there is no bench "${unknown}"`);
-  console.error(`npm run bench -- NAME…
-  beside other systems, kept in bench/results: ${PROOFS.join(', ')}
-  of Parley alone, printed: ${LOOKS.join(', ')}
-  all: all of them, about half an hour; page: docs/benchmarks.md again, from what is kept`);
+  if (unknown !== undefined && unknown !== '--help') console.error(`There is no bench "${unknown}".`);
+  console.error(`Usage: npm run bench -- [once] NAME… | all | page
+  compared with other systems, kept in bench/results: ${PROOFS.join(', ')}
+  Parley alone, only printed: ${LOOKS.join(', ')}
+  all: every bench, about half an hour
+  once: one round of each, nothing is kept
+  page: writes docs/internals/benchmarks.md from bench/results`);
   process.exit(unknown === '--help' ? 0 : 2);
 }
-// One that fails does not take the others with it, nor does what fails before somebody waits for it.
-process.on('unhandledRejection', tellFailure);
+// A bench that fails does not stop the others.
+process.on('unhandledRejection', reportFailure);
 for (const name of names) {
   try {
     await measure(name);
   } catch (error) {
-    tellFailure(error);
+    reportFailure(error);
     console.error(`${name} failed`);
   }
 }
 
-function tellFailure(error) {
+function reportFailure(error) {
   console.error(error);
   process.exitCode = 1;
 }
@@ -37,5 +41,5 @@ function tellFailure(error) {
 async function measure(name) {
   if (name === 'page') return writePage();
   const { default: bench } = await import(`./${name}.mjs`);
-  return typeof bench === 'function' ? bench([]) : runBench(bench);
+  return typeof bench === 'function' ? bench([]) : runBench(bench, isOnce ? { rounds: 1, isKept: false } : {});
 }

@@ -63,16 +63,16 @@ export default {
 
 // Stops reading for as long as what came would take it.
 function slowly() {
-  const begun = Date.now();
+  const startedAt = Date.now();
   let fast = false;
   return {
     hurry: () => (fast = true),
     pace: (response, { frames }) => {
-      const ahead = (frames / SLOW) * 1000 - (Date.now() - begun);
+      const ahead = (frames / SLOW) * 1000 - (Date.now() - startedAt);
       if (fast || ahead <= 0) return;
       response.pause();
       const wait = setInterval(() => {
-        if (!fast && Date.now() - begun < (frames / SLOW) * 1000) return;
+        if (!fast && Date.now() - startedAt < (frames / SLOW) * 1000) return;
         clearInterval(wait);
         response.resume();
       }, 20);
@@ -100,7 +100,7 @@ async function readParley({ create, settled, url, headers, pid }, reader) {
 async function slowSandboxAgent(server) {
   const session = await server.open('slow');
   await server.prompt('slow', session, `[[events ${WARM} 64]]`);
-  // Two answers, the events, and the end of the turn: they are sent again to whoever comes after them.
+  // Two responses, the events, and the end of the turn: they are sent again to readers that connect later.
   const known = WARM + 3;
   const before = memoryOf(server.pid);
   const reader = slowly();

@@ -1,6 +1,5 @@
-// A server with one run of many stored events, in a process of its own: serves until it is told to end, and tells what
-// it cost.
-import { join } from 'node:path';
+// A server with one run of many stored events, in a separate process: serves until it gets the signal to stop, and
+// reports its cost.
 import { createServer } from 'node:http';
 import { pino } from 'pino';
 import { systemClock } from '../dist/kernel/clock.js';
@@ -34,7 +33,7 @@ const service = await createService({
   log: pino({ level: 'silent' }),
   engines: async () => [],
   limits: DEFAULT_LIMITS,
-  workspaceRoots: [join(dir)],
+  workspaceRoots: () => [dir],
   hosts: () => hosts,
 });
 await service.app.listen({ host: '127.0.0.1', port: 0 });

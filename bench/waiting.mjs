@@ -1,8 +1,6 @@
-// What runs that wait for a person cost, and what is left of them after the server was killed.
+// Measures what waiting runs cost, and how many of them survive a kill of the server.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childrenOf, grown, memoryOf, shareOf } from './lib/cost.mjs';
 import { now, sum, tell } from './lib/figures.mjs';
@@ -15,7 +13,6 @@ const WAITING = 10_000;
 const FEWER = 1000;
 const OTHERS = 50;
 const ANSWERED = 20;
-const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 
 export default {
   name: 'waiting',
@@ -23,7 +20,7 @@ export default {
   title: `${WAITING.toLocaleString('en')} runs that wait for a person, and a SIGKILL`,
   says:
     `Parley with ${WAITING.toLocaleString('en')} and with ${FEWER.toLocaleString('en')} waiting runs, written ` +
-    'through its store and all with one conversation of the engine, as so many turns would take an hour; ' +
+    'through its store because so many turns would take an hour; ' +
     `sandbox-agent with ${OTHERS} real ones (each is a process that lives). What they cost is measured ` +
     'before, when the list of them has been read once. The server is killed with SIGKILL and started again by ' +
     'the same command; the time is from the kill until an answer to one of the questions was accepted. Then, ' +
@@ -76,13 +73,8 @@ export default {
   ],
 };
 
-// Through the store, as so many turns of an engine would take an hour. All have the same conversation, which is there.
+// Through the store, because so many turns of an engine would take an hour.
 async function fill(folder, count) {
-  mkdirSync(join(folder, '.codex', 'sessions', '2026', '01', '01'), { recursive: true });
-  writeFileSync(
-    join(folder, '.codex', 'sessions', '2026', '01', '01', `rollout-2026-01-01T00-00-00-${THREAD}.jsonl`),
-    '{}\n',
-  );
   const child = spawn(process.execPath, [FILL, folder, String(count)], { stdio: ['ignore', 'ignore', 'inherit'] });
   const [, signal] = await once(child, 'exit');
   if (signal !== 'SIGKILL') throw new Error('the data directory was not filled');
@@ -94,6 +86,7 @@ async function killParley(folder, empty, waiting) {
   await none.stop();
   const before = await startParley(folder);
   const all = await readInbox(before.client);
+  if (all.length < waiting) throw new Error(`the inbox lists ${all.length} of ${waiting} questions`);
   const costs = {
     'KiB/waiting run': grown(base, memoryOf(before.pid), waiting / 1024),
     'processes/waiting run': grown(0, childrenOf(before.pid)?.length ?? null, waiting),
@@ -114,13 +107,15 @@ async function killParley(folder, empty, waiting) {
     if (status >= 300) throw new Error(`an answer was not accepted: ${text}`);
     if ((await send(question, 'no, stop')).status < 300) twice += 1;
   }
-  const left = new Set((await readInbox(server.client)).map(({ interaction_id: id }) => id));
+  // An answered run may ask again, so new questions do not count.
+  const kept = new Set([...picked, ...(await readInbox(server.client))].map(({ interaction_id: id }) => id));
+  const recovered = all.filter(({ interaction_id: id }) => kept.has(id));
   await server.kill();
   return {
     ...costs,
     'ms to ready': ready,
     'ms to answered': answered,
-    'recovered %': (100 * (left.size + picked.length)) / waiting,
+    'recovered %': (100 * recovered.length) / all.length,
     'applied twice': twice,
   };
 }

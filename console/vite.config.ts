@@ -1,5 +1,5 @@
-// Builds the console into dist/console, which `parley serve` serves. `npx vite console` serves it while it is worked
-// on, with the API of a server that runs beside (PARLEY_URL).
+// Builds the console into dist/console, which `parley serve` serves. `npx vite console` serves it during development and
+// forwards API calls to the server at PARLEY_URL.
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 

@@ -1,29 +1,43 @@
-// Adds up vitest's JSON results and ends with the line "N passed, N failed". Fails if anything failed, or if nothing
-// ran. The second argument says whether a step failed that counts no tests (types, lint, a bench).
+// node scripts/ci-summary.mjs FOLDER: adds up the results of the lanes of .ci/run and ends with the line "N passed, N
+// failed". Reads vitest's JSON results and the exit code of each lane (LANE.exit). Fails if anything failed, or if no
+// test ran.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-const [dir, broken] = process.argv.slice(2);
+const [folder] = process.argv.slice(2);
+const names = readdirSync(folder);
 let passed = 0;
 let failed = 0;
-// Told once more at the end, where one looks first.
+// Listed once more at the end of the output, where people look first.
 const failures = [];
-for (const name of readdirSync(dir).filter((file) => file.endsWith('.json'))) {
-  const results = JSON.parse(readFileSync(join(dir, name), 'utf8'));
+for (const name of names.filter((file) => file.endsWith('.json'))) {
+  const results = JSON.parse(readFileSync(join(folder, name), 'utf8'));
   passed += results.numPassedTests;
-  for (const { assertionResults, name: file } of results.testResults) {
-    for (const { status, fullName, failureMessages } of assertionResults) {
-      if (status === 'failed')
-        failures.push(
-          `failed: ${name.replace('.json', '')}: ${relative(process.cwd(), file)}: ${fullName}`,
-          ...failureMessages.map(shorten),
-        );
+  failed += results.numFailedTests;
+  for (const { assertionResults, name: file, status, message } of results.testResults) {
+    const title = `failed: ${name.replace('.json', '')}: ${relative(process.cwd(), file)}`;
+    // A file that cannot be loaded has no tests.
+    if (status === 'failed' && assertionResults.every((test) => test.status !== 'failed')) {
+      failed += 1;
+      failures.push(title, shorten(message));
+    }
+    for (const { status: outcome, fullName, failureMessages } of assertionResults) {
+      if (outcome === 'failed') failures.push(`${title}: ${fullName}`, ...failureMessages.map(shorten));
     }
   }
-  // A file that does not even load has no tests to count.
-  failed += results.numFailedTests + (results.numFailedTests === 0 ? results.numFailedTestSuites : 0);
 }
-// Enough to see what it was: the rest stands above.
+// A lane can fail without a failed test: its types, its build, its bench, or an unhandled error.
+const exitCodes = names
+  .filter((file) => file.endsWith('.exit'))
+  .map((file) => [file.replace('.exit', ''), Number(readFileSync(join(folder, file), 'utf8'))]);
+for (const [lane, code] of exitCodes) if (code !== 0) failures.push(`failed: lane ${lane} with code ${code}`);
+if (failed === 0) failed = exitCodes.filter(([, code]) => code !== 0).length;
+
+for (const line of failures) console.log(line);
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
+console.log(`${passed} passed, ${failed} failed`);
+
+// The first lines, which show the cause; all of it is further up in the output.
 function shorten(message) {
   return message
     .split('\n')
@@ -31,8 +45,3 @@ function shorten(message) {
     .map((line) => `    ${line.slice(0, 400)}`)
     .join('\n');
 }
-
-if (broken === '1' && failed === 0) failed = 1;
-for (const line of failures) console.log(line);
-process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
-console.log(`${passed} passed, ${failed} failed`);

@@ -1,11 +1,13 @@
-// Writes src/contract/ from contract/*.json: types for the compiler, schemas for the validators. Also the tables of
-// event types and codes in docs/protocol/. With --check it writes nothing and fails when a file differs, so the two can
-// never drift apart.
-import { readFile, writeFile } from 'node:fs/promises';
+// Writes src/contract/ from contract/*.json: types for the compiler, schemas for the validators. Also writes
+// contract/config.schema.json from the schema of the settings. With --check it writes nothing and fails when a file
+// differs.
+import { fileURLToPath } from 'node:url';
 import { compile } from 'json-schema-to-typescript';
+import { runnerImport } from 'vite';
+import { z } from 'zod';
+import { readJson, writeOrCheck } from './generated-files.mjs';
 
 const root = new URL('../', import.meta.url);
-const readJson = async (name) => JSON.parse(await readFile(new URL(`contract/${name}`, root), 'utf8'));
 const banner = (source) => `// Generated from contract/${source} by \`npm run generate\`. Do not edit.\n`;
 
 // The compiler gets one interface whose members are the event types, so `RaspData['agent.usage']` is a type.
@@ -62,11 +64,12 @@ function openObjects(node) {
   return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, openObjects(value)]));
 }
 
-const rasp = await readJson('rasp.schema.json');
-const fcmp = await readJson('fcmp.schema.json');
-const errors = await readJson('errors.json');
-const sticky = await readJson('sticky.json');
-const chart = await readJson('run.statechart.json');
+const rasp = await readJson('contract/rasp.schema.json');
+const fcmp = await readJson('contract/fcmp.schema.json');
+const errors = await readJson('contract/errors.json');
+const chineseErrors = await readJson('contract/errors.zh-CN.json');
+const sticky = await readJson('contract/sticky.json');
+const chart = await readJson('contract/run.statechart.json');
 
 const meanings = (from) =>
   Object.fromEntries(
@@ -78,6 +81,26 @@ const codes = (kind) =>
   Object.entries(errors)
     .filter(([, entry]) => entry.kind === kind)
     .map(([code]) => JSON.stringify(code));
+// The codes of contract/sticky.json are those of runs.
+const ofKind = (kind) => Object.entries({ ...errors, ...sticky.errors }).filter(([, entry]) => entry.kind === kind);
+function messagesOf(entries) {
+  const all = {};
+  for (const [code, { message, messages = {} }] of entries) {
+    if (message !== undefined) all[code] = message;
+    for (const [name, text] of Object.entries(messages)) all[`${code}.${name}`] = text;
+  }
+  return all;
+}
+// A hint belongs to a code, or to one of its messages; an empty one replaces the hint of the code by none.
+function hintsOf(entries) {
+  const all = {};
+  for (const [code, { hint, hints = {} }] of entries) {
+    if (hint !== undefined) all[code] = hint;
+    for (const [name, text] of Object.entries(hints)) all[`${code}.${name}`] = text;
+  }
+  return all;
+}
+const chinese = Object.entries(chineseErrors).filter(([code]) => code !== '$comment');
 const union = (name, members) => `export type ${name} =\n  | ${members.join('\n  | ')};\n`;
 const json = (text) =>
   text.replace(
@@ -98,6 +121,15 @@ const files = {
     ),
     union('RequestErrorCode', codes('request')),
     union('DiagnosticCode', codes('diagnostic')),
+    `// The messages of refused calls. A code with several messages has a name for each: CODE.name.\n` +
+      `export const REQUEST_MESSAGES = ${JSON.stringify(messagesOf(ofKind('request')), null, 2)} as const;\n`,
+    `// What the caller can do, by code or message.\nexport const REQUEST_HINTS: Readonly<Record<string, string>> = ` +
+      `${JSON.stringify(hintsOf(ofKind('request')), null, 2)};\n`,
+    `// The messages of failed runs, named in the same way.\n` +
+      `export const RUN_MESSAGES = ${JSON.stringify(messagesOf(ofKind('run')), null, 2)} as const;\n`,
+    `// What the caller can do about a failed run, by code or message.\n` +
+      'export const RUN_HINTS: Readonly<Record<string, string>> = ' +
+      `${JSON.stringify(hintsOf(ofKind('run')), null, 2)};\n`,
     `// Why a run fails, by code.\nexport const RUN_ERRORS: Readonly<Record<RunErrorCode, ErrorMeaning>> = ` +
       `${JSON.stringify(meanings(errors), null, 2)};\n`,
     'export const STICKY_ERRORS: Readonly<Record<StickyErrorCode, ErrorMeaning>> = ' +
@@ -112,6 +144,14 @@ const files = {
       null,
       2,
     )} as const satisfies Record<RequestErrorCode | 'INTERNAL', number>;\n`,
+  ].join('\n'),
+  'error-texts-zh-cn.ts': [
+    `${banner('errors.zh-CN.json')}import type { REQUEST_MESSAGES } from './error-codes.js';\n`,
+    '// By the keys of REQUEST_MESSAGES and REQUEST_HINTS. A missing message is shown in English.\n' +
+      'export const REQUEST_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof REQUEST_MESSAGES, string>>> = ' +
+      `${JSON.stringify(messagesOf(chinese), null, 2)};\n`,
+    'export const REQUEST_HINTS_ZH_CN: Readonly<Partial<Record<string, string>>> = ' +
+      `${JSON.stringify(hintsOf(chinese), null, 2)};\n`,
   ].join('\n'),
   'chart-names.ts': [
     banner('run.statechart.json and contract/sticky.json'),
@@ -134,48 +174,15 @@ const files = {
   ].join('\n'),
 };
 
-// A table of event types: the required members, then the optional ones with a question mark.
-function eventTable(schema) {
-  const rows = schema.allOf.map((rule) => {
-    const type = rule.then.properties.data.$ref.slice('#/$defs/'.length);
-    const { description, properties, required } = schema.$defs[type];
-    const members = Object.keys(properties).map((name) => (required.includes(name) ? name : `${name}?`));
-    return `| \`${type}\` | ${members.map((name) => `\`${name}\``).join(' ')} | ${description} |`;
-  });
-  return ['| type | data | meaning |', '|---|---|---|', ...rows].join('\n');
+// The JSON Schema of config.json, for editors and other tools. Vite loads the TypeScript source, so no build is needed.
+async function configSchema() {
+  const { module } = await runnerImport(fileURLToPath(new URL('src/settings/settings.ts', root)));
+  return `${JSON.stringify(z.toJSONSchema(module.settingsSchema, { io: 'input' }), null, 2)}\n`;
 }
 
-function codeTable(kind) {
-  const rows = Object.entries(errors)
-    .filter(([, entry]) => entry.kind === kind)
-    .map(([code, { meaning }]) => `| \`${code}\` | ${meaning} |`);
-  return ['| code | meaning |', '|---|---|', ...rows].join('\n');
-}
-
-async function withTable(page, name, table) {
-  const text = pages.get(page) ?? (await readFile(new URL(page, root), 'utf8'));
-  const start = `<!-- generated: ${name} -->`;
-  const from = text.indexOf(start);
-  const to = text.indexOf('<!-- end -->', from);
-  if (from < 0 || to < 0) throw new Error(`${page} has no place for ${name}`);
-  pages.set(page, `${text.slice(0, from)}${start}\n${table}\n${text.slice(to)}`);
-}
-
-const pages = new Map();
-await withTable('docs/protocol/rasp.md', 'types', eventTable(rasp));
-await withTable('docs/protocol/rasp.md', 'diagnostics', codeTable('diagnostic'));
-await withTable('docs/protocol/rasp.md', 'run errors', codeTable('run'));
-await withTable('docs/protocol/fcmp.md', 'types', eventTable(fcmp));
-
-const outputs = new Map([...Object.entries(files).map(([name, text]) => [`src/contract/${name}`, text]), ...pages]);
-const check = process.argv.includes('--check');
-let stale = 0;
-for (const [path, text] of outputs) {
-  const url = new URL(path, root);
-  if (!check) await writeFile(url, text);
-  else if ((await readFile(url, 'utf8').catch(() => '')) !== text) {
-    stale += 1;
-    console.error(`${path} is not what contract/ says: run npm run generate`);
-  }
-}
-process.exitCode = stale ? 1 : 0;
+await writeOrCheck(
+  new Map([
+    ...Object.entries(files).map(([name, text]) => [`src/contract/${name}`, text]),
+    ['contract/config.schema.json', await configSchema()],
+  ]),
+);

@@ -48,7 +48,7 @@ function locate(folder) {
   };
 }
 
-// What is wrong with the engines in a folder, or nothing.
+// Returns the problem with the engines in a folder, or undefined.
 function findFault(folder) {
   for (const [engine, { name, version }] of Object.entries(ENGINE_PACKAGES)) {
     const found = versionIn(join(folder, 'node_modules', name, 'package.json'));

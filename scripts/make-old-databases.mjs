@@ -1,7 +1,7 @@
-// Makes the databases of tests/old-databases: each by the program of the last change that wrote its version, built from
-// the history and used as a person would. Kept in the repository, since the steps of today cannot show that they fit
-// what was really written. Needed again only for a new version: add a line with the last change before it, and call
-// `node scripts/make-old-databases.mjs VERSION`.
+// Creates the databases of tests/old-databases: each with the program of the last commit that wrote its version, built
+// from the history and used as a person would use it. They are kept in the repository, because today's migrations
+// cannot prove by themselves that they fit data that old versions really wrote. Needed again only for a new version:
+// add a line with the last commit before it, and call `node scripts/make-old-databases.mjs VERSION`.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -34,7 +34,7 @@ const BY_HAND = {
 
 const repository = new URL('..', import.meta.url).pathname;
 const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite');
-// The same for everybody: it is written into what is kept.
+// The same on every machine, because it is part of the stored fixtures.
 const work = join(tmpdir(), 'parley-old');
 
 function makeByHand(version, file) {
@@ -57,7 +57,7 @@ function makeByProgram(version, file) {
     [join(program, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'],
     { cwd: program, stdio: 'inherit' },
   );
-  // From version 3 on there are notifications, which nobody sends here.
+  // Version 3 introduced notifications, which are not sent here.
   if (version > 2)
     writeFileSync(
       join(work, 'data', 'config.json'),

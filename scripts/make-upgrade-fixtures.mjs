@@ -13,7 +13,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const COMMIT = 'a6d018d';
 const repository = new URL('..', import.meta.url).pathname;
 const target = join(repository, 'tests', 'old-databases', 'upgrade');
-// The same for everybody: it is written into what is kept.
+// The same on every machine, because it is part of the stored fixtures.
 const work = join(tmpdir(), 'parley-old');
 const program = join(work, 'program');
 const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite');

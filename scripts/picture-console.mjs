@@ -38,7 +38,7 @@ async function until(look) {
 mkdirSync(shop, { recursive: true });
 mkdirSync(data, { recursive: true, mode: 0o700 });
 writeFileSync(join(data, 'config.json'), JSON.stringify({ workspace_roots: [shop], shutdown_grace_sec: 0.1 }));
-const token = addToken(data, 'ann', 'operator', new Date().toISOString());
+const token = addToken(data, 'ann', { role: 'operator', now: new Date().toISOString() });
 const server = spawn(
   process.execPath,
   [join(root, 'bin/parley.js'), 'serve', '--json', '--log-level', 'warn', '--port', '0'],

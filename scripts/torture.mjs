@@ -8,28 +8,26 @@ import { fileURLToPath } from 'node:url';
 
 const torture = (form) => `tests/torture/${form}.test.ts`;
 const FORMS = {
-  stops: { project: 'slow', files: [torture('stops')], env: { PARLEY_STOPS_RUNS: '60' } },
+  stops: { files: [torture('stops')], env: { PARLEY_STOPS_RUNS: '60' } },
   disk: {
-    project: 'slow',
     files: [torture('disk'), torture('failing-writes'), torture('failing-calls')],
     env: { PARLEY_DISK_ROOMS: '8', PARLEY_DISK_EVERY: '1' },
   },
-  clock: { project: 'slow', files: [torture('clock')], env: { PARLEY_CLOCK_HISTORIES: '40' } },
-  fsync: { project: 'slow', files: [torture('fsync')], env: { PARLEY_FSYNC_CUTS: '6', PARLEY_FSYNC_MS: '250' } },
-  torn: { project: 'slow', files: [torture('torn'), torture('torn-small-files')], env: { PARLEY_TORN_CUTS: '12' } },
-  corrupt: { project: 'slow', files: [torture('corrupt')], env: { PARLEY_CORRUPTIONS: '40' } },
-  schedules: { project: 'slow', files: [torture('schedules')], env: { PARLEY_SCHEDULES: '1000' } },
-  crash: { project: 'slow', files: ['tests/slow/crash.test.ts'], env: { PARLEY_CRASH_RUNS: '300' } },
-  model: { project: 'slow', files: ['tests/slow/model.test.ts'], env: { PARLEY_MODEL_RUNS: '150' } },
-  property: { project: 'slow', files: ['tests/slow/property.test.ts'], env: { PARLEY_PROPERTY_RUNS: '4000' } },
+  clock: { files: [torture('clock')], env: { PARLEY_CLOCK_HISTORIES: '40' } },
+  fsync: { files: [torture('fsync')], env: { PARLEY_FSYNC_CUTS: '6', PARLEY_FSYNC_MS: '250' } },
+  torn: { files: [torture('torn'), torture('torn-small-files')], env: { PARLEY_TORN_CUTS: '12' } },
+  corrupt: { files: [torture('corrupt')], env: { PARLEY_CORRUPTIONS: '40' } },
+  schedules: { files: [torture('schedules')], env: { PARLEY_SCHEDULES: '1000' } },
+  crash: { files: ['tests/slow/crash.test.ts'], env: { PARLEY_CRASH_RUNS: '300' } },
+  model: { files: ['tests/slow/model.test.ts'], env: { PARLEY_MODEL_RUNS: '150' } },
+  property: { files: ['tests/slow/property.test.ts'], env: { PARLEY_PROPERTY_RUNS: '4000' } },
   streams: {
-    project: 'slow',
     files: ['tests/slow/service/streams.test.ts'],
     env: { PARLEY_STREAM_CLIENTS: '200', PARLEY_STREAM_EVENTS: '20000', PARLEY_SLOW_EVENTS: '100000' },
   },
-  survival: { project: 'slow', files: ['tests/slow/service/survival.test.ts'], env: { PARLEY_WAITING_RUNS: '1000' } },
-  fuzz: { project: 'slow', files: ['tests/fuzz'], env: { PARLEY_FUZZ_TIMES: '20' } },
-  hosts: { project: 'postgres', files: ['tests/postgres/torture.test.ts'], env: { PARLEY_HOSTS_RUNS: '300' } },
+  survival: { files: ['tests/slow/service/survival.test.ts'], env: { PARLEY_WAITING_RUNS: '1000' } },
+  fuzz: { files: ['tests/fuzz'], env: { PARLEY_FUZZ_TIMES: '20' } },
+  hosts: { files: ['tests/postgres/torture.test.ts'], env: { PARLEY_HOSTS_RUNS: '300' } },
 };
 
 const names = process.argv.slice(2).length > 0 ? process.argv.slice(2) : Object.keys(FORMS);
@@ -44,9 +42,9 @@ const folder = mkdtempSync(join(tmpdir(), 'parley-torture-'));
 const figures = join(folder, 'figures.txt');
 const told = [];
 for (const name of names) {
-  const { project, files, env } = FORMS[name];
+  const { files, env } = FORMS[name];
   const began = Date.now();
-  const { status } = spawnSync('npx', ['vitest', 'run', '--project', project, ...files], {
+  const { status } = spawnSync('npx', ['vitest', 'run', ...files], {
     cwd: fileURLToPath(new URL('..', import.meta.url)),
     stdio: 'inherit',
     env: { ...env, ...process.env, PARLEY_SEED: seed, PARLEY_FIGURES: figures },

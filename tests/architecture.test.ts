@@ -1,7 +1,8 @@
-// The layout as a test: who may import whom, who may touch the process, and that the map names what is there.
+// Checks the layout: imports between folders, access to the process, and that the documented paths exist.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { REQUEST_MESSAGES } from '../src/contract/error-codes.js';
 import { ENGINES } from '../src/engines/registry.js';
 import { RULES } from '../src/run/judge-completion.js';
 
@@ -21,8 +22,11 @@ const ROOMS = [
   'terminal',
   'process',
   'engines',
+  'settings',
   'store',
+  'machine',
   'app-server',
+  'ownership',
   'dispatch',
   'journal',
   'turn',
@@ -30,7 +34,6 @@ const ROOMS = [
   'recovery',
   'audit',
   'orchestrator',
-  'host',
   'hooks',
   'client',
   'service',
@@ -94,7 +97,7 @@ describe.each(files)('%s', (file) => {
   });
 });
 
-test('the rehearsal cannot execute anything: it imports nothing that starts a process or opens a connection', () => {
+test('the rehearsal imports nothing that starts a process or opens a connection', () => {
   const outside = files
     .filter((file) => roomOf(file) === 'rehearsal')
     .flatMap(importsOf)
@@ -121,46 +124,26 @@ test('each engine folder has the same five files', () => {
   }
 });
 
-test('no code but the one door writes the status of a run', () => {
-  const commits = files
-    .filter((file) => !file.startsWith('store/'))
-    .flatMap((file) => argumentsOf(source(file), '.commit(').map((change) => ({ file, change })));
-  expect(commits.map(({ file }) => file).toSorted()).toEqual([
-    'commands/cancel.ts',
+test('only the journal appends events, and only applyRunEvent takes an edge of the chart', () => {
+  const outside = files.filter((file) => !file.startsWith('store/'));
+  const using = (pattern: RegExp) => outside.filter((file) => pattern.test(withoutComments(source(file)))).toSorted();
+  expect(using(/\bstore\.append\b/)).toEqual(['journal/apply-run-event.ts', 'turn/turn-writer.ts']);
+  // The calls are written out, so nobody takes the method out of the store.
+  expect(using(/\bstore\.append\b(?!\()|\['append'\]/)).toEqual([]);
+  // The event of a change of state is made in one place. The other caller reads recordings and stores nothing.
+  expect(using(/\btakeEdge\(/)).toEqual([
+    'audit/read-recording.ts',
     'journal/apply-run-event.ts',
-    'turn/turn-writer.ts',
+    'journal/take-edge.ts',
   ]);
-  for (const { file, change } of commits.filter(({ file }) => file !== 'journal/apply-run-event.ts')) {
-    // Written out, so that all it sets can be read here: the wish to cancel, and nothing else.
-    expect(change, file).toMatch(/^\{/);
-    const written = change.replace(/expect: \{[^}]*\}/, '');
-    expect(written, file).not.toMatch(/\.\.\.|\bstatus\b|\bset\b(?!: \{ cancel_requested: \{[^}]*\} \})/);
-  }
-  // Nobody hands the store on to somebody who could, or takes the call out of it.
-  const taken = files.filter(
-    (file) => !file.startsWith('store/') && /\bcommit\b(?!\()|\['commit'\]/.test(withoutComments(source(file))),
-  );
-  expect(taken).toEqual([]);
-  // And the store writes it only where a change says so.
+  expect(using(/draft\(\s*'lifecycle\.state\.changed'/)).toEqual(['journal/take-edge.ts']);
+  // The store writes the status from the folded state alone.
   const updates = files.filter((file) => /UPDATE (?:parley\.)?runs\s+SET status/.test(source(file)));
-  expect(updates.toSorted()).toEqual(['store/postgres/commit-run.ts', 'store/sqlite/change-rows.ts']);
+  expect(updates.toSorted()).toEqual(['store/postgres/append-run.ts', 'store/sqlite/change-rows.ts']);
 });
 
 function withoutComments(text: string): string {
   return text.replace(/^\s*\/\/.*$/gm, '');
-}
-
-// What stands between the brackets of each call.
-function argumentsOf(text: string, call: string): string[] {
-  return text
-    .split(call)
-    .slice(1)
-    .map((rest) => {
-      let depth = 1;
-      let end = 0;
-      for (; depth > 0 && end < rest.length; end += 1) depth += rest[end] === '(' ? 1 : rest[end] === ')' ? -1 : 0;
-      return rest.slice(0, end - 1).trim();
-    });
 }
 
 test('ARCHITECTURE.md has a line for each room, and every path it and the README name exists', () => {
@@ -176,13 +159,13 @@ test('ARCHITECTURE.md has a line for each room, and every path it and the README
     'ARCHITECTURE.md',
     'README.md',
     'CONTRIBUTING.md',
-    'docs/judgement.md',
-    'docs/rehearsal.md',
-    'docs/webhooks.md',
-    'docs/scale.md',
-    'docs/codex-app-server.md',
-    'docs/protocol/rasp.md',
-    'docs/protocol/fcmp.md',
+    'docs/internals/judgement.md',
+    'docs/internals/rehearsal.md',
+    'docs/reference/webhooks.md',
+    'docs/internals/scale.md',
+    'docs/internals/codex-app-server.md',
+    'docs/reference/events-rasp.md',
+    'docs/reference/events-fcmp.md',
   ]) {
     const text = readFileSync(join(root, page), 'utf8');
     const paths = [...text.matchAll(/`((?:src|tests|scripts|contract|docs|bench)\/[\w./-]+\.\w+)`/g)].map(
@@ -195,8 +178,8 @@ test('ARCHITECTURE.md has a line for each room, and every path it and the README
   }
 });
 
-test('docs/judgement.md has the rules in their order, and every reason code', () => {
-  const page = readFileSync(join(root, 'docs/judgement.md'), 'utf8');
+test('docs/internals/judgement.md has the rules in their order, and every reason code', () => {
+  const page = readFileSync(join(root, 'docs/internals/judgement.md'), 'utf8');
   const rows = [...page.matchAll(/^\| \d+ +\| ([^|]+) \|/gm)].map((match) => match[1]?.trim());
   expect(rows).toEqual(RULES.map((rule) => rule.id));
   const code = ['run/judge-completion.ts', ...ENGINES.map(({ name }) => `engines/${name}/parser.ts`)]
@@ -208,13 +191,24 @@ test('docs/judgement.md has the rules in their order, and every reason code', ()
   for (const reason of reasons) expect(page, reason).toContain(`\`${reason}\``);
 });
 
+const withoutContract = files
+  .filter((file) => !file.startsWith('contract/'))
+  .map(source)
+  .join('\n');
+
 test('every diagnostic and request code of the contract is used somewhere in the source', () => {
-  const all = files
-    .filter((file) => !file.startsWith('contract/'))
-    .map(source)
-    .join('\n');
   const unused = Object.entries(ERRORS)
-    .filter(([code, { kind }]) => kind !== undefined && kind !== 'run' && !all.includes(`'${code}'`))
+    .filter(([, { kind }]) => kind !== undefined && kind !== 'run')
+    .filter(([code]) => !withoutContract.includes(`'${code}'`) && !withoutContract.includes(`'${code}.`))
     .map(([code]) => code);
+  expect(unused).toEqual([]);
+});
+
+test('every message of a refused call is used somewhere in the source', () => {
+  // access.ts puts the names of these together.
+  const used = new Set(['UNAUTHORIZED.bad_token', 'UNAUTHORIZED.bad_session', 'UNAUTHORIZED.bad_code']);
+  const unused = Object.keys(REQUEST_MESSAGES).filter(
+    (name) => !withoutContract.includes(`'${name}'`) && !used.has(name),
+  );
   expect(unused).toEqual([]);
 });

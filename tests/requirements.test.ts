@@ -1,4 +1,4 @@
-// Each requirement belongs to tests by name; what is not proved yet is listed as such, so nothing is forgotten.
+// Each requirement is linked to tests by name; unproved requirements are listed, so that none is forgotten.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 

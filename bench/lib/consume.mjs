@@ -83,7 +83,7 @@ const WAYS = {
         stamp(draft, (seq += 1), ts, buffer);
         if (draft.type === MESSAGE) messages += 1;
       }
-      if (drafts.length > 0) buffer.take();
+      if (drafts.length > 0) buffer.drain();
     };
     const child = codex();
     child.stdout.on('data', (chunk) => {
@@ -99,15 +99,11 @@ const WAYS = {
     // From the first words of the engine on, which is when the others begin to count too.
     const bench = await open(folder, {
       program: [engine],
-      onAsked: ({ journal }) => {
-        if (first === 0 && journal?.rasp.bytes.includes('"stdout"')) took();
+      onAsked: ({ lines }) => {
+        if (first === 0 && lines?.rasp.bytes.includes('"stdout"')) took();
       },
-      onChange: ({ journal }) => {
-        for (
-          let at = journal?.rasp.bytes.indexOf(STORED) ?? -1;
-          at >= 0;
-          at = journal.rasp.bytes.indexOf(STORED, at + 1)
-        )
+      onChange: ({ lines }) => {
+        for (let at = lines?.rasp.bytes.indexOf(STORED) ?? -1; at >= 0; at = lines.rasp.bytes.indexOf(STORED, at + 1))
           messages += 1;
       },
     });

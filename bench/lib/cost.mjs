@@ -32,16 +32,16 @@ export const memoryOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmRSS');
 // MiB at most, since the process began.
 export const peakOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmHWM');
 
-// MiB, what is shared with others counted in parts.
+// MiB, with shared memory counted proportionally.
 export const shareOf = (pid) => kilobytes(`/proc/${pid}/smaps_rollup`, 'Pss');
 
-// Bytes that it gave to the file system so far, whichever of them reached the disk yet.
+// The bytes that it has passed to the file system so far, whether they have reached the disk or not.
 export function writtenOf(pid) {
   const found = /^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? '');
   return found ? Number(found[1]) : null;
 }
 
-// How much more it is than before, for each of so many: of what was not measured, null and not nought.
+// The growth per item; null, not 0, if a value was not measured.
 export function grown(before, after, count = 1) {
   return before === null || after === null ? null : (after - before) / count;
 }

@@ -11,7 +11,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 const PIECE_BYTES = 64 * 1024;
-// What stands between good lines on a bad day.
+// Malformed output between valid lines.
 const DIRTY = [
   (text) => `${text.slice(0, 40)}\n`,
   () => 'WARNING not json\n',

@@ -1,4 +1,4 @@
-// Figures and how they are told: the middle one, how far they are apart, and numbers that people can read.
+// Statistics and their text: the median, the spread, and readable numbers.
 
 export const now = () => Number(process.hrtime.bigint()) / 1e6;
 

@@ -1,5 +1,5 @@
-// Reads a stream of server-sent events as a client would that wants to keep up: counts frames by their ids without
-// making strings of them, and tells what is missing between them and what came twice.
+// Reads a stream of server-sent events like a client that wants to keep up: counts frames by their ids without creating
+// strings, and reports missing and repeated ids.
 import { get } from 'node:http';
 
 const LF = 0x0a;
@@ -66,7 +66,7 @@ function idOf(frame) {
   return id;
 }
 
-// What somebody was not told who was to be told so much, and what he was told again; neither makes up for the other.
+// Counts the events that a reader missed, and those it got twice. Neither compensates for the other.
 export function lossOf({ missing, twice }, got, due) {
   return { lost: Math.max(missing, due - got), twice: twice + Math.max(0, got - due) };
 }

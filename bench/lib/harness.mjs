@@ -18,7 +18,7 @@ const ROUNDS = 5;
 // close() }; aims(of, more) → [{ aim, got, reached }]: see valueOf; more() → { lines: [{ title, x, y, points }] } is
 // drawn; `bounds` says what bounds it, `pinned` who has which core. Words are not kept: the page takes those of the
 // bench as it is.
-export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS } = {}) {
+export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS, isKept = true } = {}) {
   console.log(`${bench.name}: ${bench.title}`);
   const result = {
     name: bench.name,
@@ -46,6 +46,7 @@ export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS } = {}) 
     unpinMyself();
   }
   print(bench, result);
+  if (!isKept) return;
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(join(RESULTS, `${result.name}.json`), `${JSON.stringify(result, null, 1)}\n`);
 }
@@ -69,7 +70,7 @@ export function valueOf({ figures }, { rows }, who, figure) {
   return right === undefined ? median(values) : values.toSorted((a, b) => Math.abs(b - right) - Math.abs(a - right))[0];
 }
 
-// Of what was not measured, nothing is said.
+// Figures that were not measured are left out.
 export function judgeAims(bench, result) {
   const aims = bench.aims?.((who, figure) => valueOf(bench, result, who, figure), result.more) ?? [];
   return aims.map(({ aim, got, reached }) => ({

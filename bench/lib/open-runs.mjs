@@ -1,5 +1,6 @@
-// Runs in this process, durable, on a data directory of their own; whoever measures hears of each change that is to be
-// stored, and again when it is.
+// Opens durable runs in this process, in their own data directory. The benchmark is notified before each change is
+// stored and again after it.
+import { singleHost } from '../../dist/ownership/single-host.js';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,13 +21,13 @@ export async function open(dir, { program = [BIN], onAsked = () => {}, onChange 
       .filter((name) => name !== 'constructor')
       .map((name) => [name, store[name].bind(store)]),
   );
-  watched.commit = async (change) => {
+  watched.append = async (change) => {
     onAsked(change);
-    const outcome = await store.commit(change);
+    const outcome = await store.append(change);
     if (outcome.committed) onChange(change);
     return outcome;
   };
-  const host = {
+  const runtime = {
     findProgram: async () => program,
     environment: (_engine, run) => ({ PATH: process.env.PATH, HOME: run.spec.home ?? dir }),
     hasSession: async () => true,
@@ -38,8 +39,9 @@ export async function open(dir, { program = [BIN], onAsked = () => {}, onChange 
     ids: createIds(systemClock),
     timers: systemTimers,
     dataDir: data.path,
-    host,
-    queueLimit: 1000,
+    runtime,
+    queueLimit: () => 1000,
+    ...singleHost(watched),
   };
   const orchestrator = await Orchestrator.open(deps, {
     slots: 2,

@@ -1,4 +1,4 @@
-// docs/benchmarks.md and its pictures, from what is kept in bench/results and the words of the benches: no figure on
+// Writes docs/internals/benchmarks.md and its pictures from bench/results and the texts of the benches. No figure on
 // that page is written by hand.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,8 +41,8 @@ export async function writePage() {
     '<!-- Written by `npm run bench -- page` from bench/results. -->',
     '',
     'Parley beside the systems that one would take instead, on the same scripted engine ' +
-      '([bench/lib/engine.mjs](../bench/lib/engine.mjs)), in turns within one run: five rounds, the median, and the ' +
-      `smallest and largest in brackets. Parley stores everything (SQLite, \`synchronous=FULL\`) wherever a row ` +
+      '([bench/lib/engine.mjs](../../bench/lib/engine.mjs)), in turns within one run: five rounds, the median, and ' +
+      `the smallest and largest in brackets. Parley stores everything (SQLite, \`synchronous=FULL\`) wherever a row ` +
       'does not say otherwise; where there is one, the bare limit stands beside it. Losses are shown, ours too; ' +
       'what must not happen even once is judged by the worst round.',
     '',
@@ -72,10 +72,10 @@ export async function writePage() {
     '',
     ...proofs.flatMap(section),
   ];
-  writeFileSync(join(DOCS, 'benchmarks.md'), `${text.join('\n').trimEnd()}\n`);
+  writeFileSync(join(DOCS, 'internals', 'benchmarks.md'), `${text.join('\n').trimEnd()}\n`);
   console.log(
-    `docs/benchmarks.md: ${proofs.filter(({ result }) => result !== null).length} of ${proofs.length} benches, ` +
-      `${readdirSync(PICTURES).length} pictures`,
+    `docs/internals/benchmarks.md: ${proofs.filter(({ result }) => result !== null).length} of ${proofs.length} ` +
+      `benches, ${readdirSync(PICTURES).length} pictures`,
   );
 }
 
@@ -118,7 +118,7 @@ function section({ bench, result }) {
     ...(pinned === undefined || result.pinned === undefined
       ? []
       : [result.pinned ? pinned : 'Nothing was pinned to a core.', '']),
-    ...pictures.flatMap((picture) => [`![${picture.title}](images/bench/${picture.file})`, '']),
+    ...pictures.flatMap((picture) => [`![${picture.title}](../images/bench/${picture.file})`, '']),
     `| | ${names.join(' | ')} |`,
     `|---|${names.map(() => '---:|').join('')}`,
     ...rows.map(

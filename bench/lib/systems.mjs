@@ -72,8 +72,10 @@ export async function startParley(
   { pinned = false, slots = 2, config = {}, profiles = process.env.PARLEY_BENCH_PROF } = {},
 ) {
   const data = join(folder, 'data');
+  const cwd = join(folder, 'work');
   mkdirSync(data, { recursive: true });
-  writeFileSync(join(data, 'config.json'), JSON.stringify({ slots, workspace_roots: [folder], ...config }));
+  mkdirSync(cwd, { recursive: true });
+  writeFileSync(join(data, 'config.json'), JSON.stringify({ slots, workspace_roots: [cwd], ...config }));
   const engine = engineIn(join(folder, 'bin'), { pinned });
   const child = startPinned(
     process.execPath,
@@ -109,8 +111,7 @@ export async function startParley(
     client,
     pid: child.pid,
     data,
-    create: (prompt, more = {}) =>
-      client.create({ engine: 'codex', prompt, execution_mode: 'auto', cwd: folder, ...more }),
+    create: (prompt, more = {}) => client.create({ engine: 'codex', prompt, execution_mode: 'auto', cwd, ...more }),
     // Looked at by little; what comes to rest as anything else is no measurement.
     settled: async (runId, wanted = 'succeeded') => {
       for (;;) {

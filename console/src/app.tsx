@@ -1,6 +1,7 @@
-// The frame of every page: where one is, what waits, how the connection is.
+// The frame of every page: navigation, the number of waiting questions, and the state of the connection.
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { t } from './language/language.js';
 import { Banner } from './parts/banner.js';
 import { Link } from './parts/link.js';
 import { EnginesPage } from './pages/engines.js';
@@ -20,37 +21,37 @@ export function App(): JSX.Element {
   return (
     <>
       <a class="skip" href="#main">
-        Skip to content
+        {t.frame.skip}
       </a>
       <header class="top">
-        <Link to="/" class="brand" aria-label="Parley, the inbox">
-          Parley
+        <Link to="/" class="brand" aria-label={t.frame.home}>
+          {t.product}
         </Link>
-        <nav aria-label="Pages">
+        <nav aria-label={t.pages.label}>
           <NavLink to="/" page="inbox">
-            Inbox
+            {t.pages.inbox}
             {count.value > 0 && (
-              <span class="count" aria-label={`${count.value} waiting`}>
+              <span class="count" aria-label={t.frame.waiting(count.value)}>
                 {count.value}
               </span>
             )}
           </NavLink>
           <NavLink to="/runs" page="runs">
-            Runs
+            {t.pages.runs}
           </NavLink>
           <NavLink to="/engines" page="engines">
-            Engines
+            {t.pages.engines}
           </NavLink>
         </nav>
         <span class="grow" />
         {mayOperate() && (
           <Link to="/new" class="button primary">
-            New run
+            {t.pages.new}
           </Link>
         )}
         {canNotify() && isBlocked.value && (
-          <span class="dim small" title="The browser blocks them for this page; its settings can change that">
-            Notifications blocked
+          <span class="dim small" title={t.frame.notificationsBlockedHelp}>
+            {t.frame.notificationsBlocked}
           </span>
         )}
         {canNotify() && !isBlocked.value && (
@@ -59,19 +60,19 @@ export function App(): JSX.Element {
             class="quiet"
             aria-pressed={notifies.value}
             onClick={() => void toggleNotices()}
-            title="Tell me by a notification when something new waits"
+            title={t.frame.notifyHelp}
           >
-            {notifies.value ? 'Notifying you' : 'Notify me'}
+            {notifies.value ? t.frame.notificationsOn : t.frame.notifyMe}
           </button>
         )}
         {me.value && (
-          <span class="who" title={`signed in as ${me.value.name} (${me.value.role})`}>
+          <span class="who" title={t.frame.signedInAs(me.value.name, me.value.role)}>
             {me.value.name}
           </span>
         )}
         {me.value && (
           <button type="button" class="quiet" onClick={() => void signOut()}>
-            Sign out
+            {t.frame.signOut}
           </button>
         )}
       </header>
@@ -83,14 +84,14 @@ export function App(): JSX.Element {
         <Page />
       </main>
       <footer class="foot dim">
-        <a href="/docs">API documentation</a>
+        <a href="/docs">{t.frame.apiDocumentation}</a>
       </footer>
     </>
   );
 }
 
-// A page that was gone to has the focus, unless something on it has taken it: who hears the page instead of seeing it
-// is there then.
+// Moves the focus to a newly opened page, unless something on it already has the focus. Screen readers then read the
+// new page.
 function useFocusOnChange(): void {
   const { value } = route;
   const shown = value.page === 'run' ? value.id : value.page;
@@ -118,9 +119,9 @@ function Page(): JSX.Element {
     case 'nowhere':
       return (
         <div class="empty">
-          <h1>Nothing here</h1>
+          <h1>{t.pages.nowhere}</h1>
           <p>
-            <code>{value.path}</code> is no page of the console. <Link to="/">To the inbox</Link>
+            {t.frame.notAPage(<code>{value.path}</code>)} <Link to="/">{t.frame.toInbox}</Link>
           </p>
         </div>
       );
@@ -156,14 +157,11 @@ function SignInNeeded({ reason }: { readonly reason: string }): JSX.Element {
   };
   return (
     <main class="empty">
-      <h1>Parley</h1>
-      <p>
-        This browser is not signed in. Run <code>parley link</code> where the server runs, and open the link or scan the
-        QR code.
-      </p>
+      <h1>{t.product}</h1>
+      <p>{t.signIn.help(<code>parley link</code>)}</p>
       <form onSubmit={(event) => void submit(event)}>
         <label>
-          Or sign in with a token:{' '}
+          {t.signIn.token}{' '}
           <input
             type="password"
             autocomplete="off"
@@ -172,7 +170,7 @@ function SignInNeeded({ reason }: { readonly reason: string }): JSX.Element {
             onInput={(event) => setToken(event.currentTarget.value)}
           />
         </label>{' '}
-        <button type="submit">Sign in</button>
+        <button type="submit">{t.signIn.submit}</button>
       </form>
       {problem !== '' && (
         <p class="bad" role="alert">

@@ -1,24 +1,24 @@
-// The console: a page where people answer their agents, and look at what those did.
+// The console: a page where people answer their agents and see what the agents did.
 import { render } from 'preact';
 import { ParleyError } from '../../src/client/index.js';
 import { App } from './app.js';
 import { startNotices } from './state/notices.js';
 import { watchInbox } from './state/inbox.js';
-import { meet, refused } from './state/server.js';
+import { loadMe, refused } from './state/server.js';
 import { useCodeInAddress } from './state/sign-in.js';
 import './style.css';
 
 const root = document.getElementById('app');
 if (root) render(<App />, root);
 
-// Until the server is there.
-async function begin(): Promise<void> {
+// Retries until the server is reachable.
+async function start(): Promise<void> {
   if (!(await useCodeInAddress())) return;
-  for (let pauseMs = 500; !(await meet()); pauseMs = Math.min(pauseMs * 2, 5000)) {
+  for (let pauseMs = 500; !(await loadMe()); pauseMs = Math.min(pauseMs * 2, 5000)) {
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   startNotices();
-  // What went wrong in the page itself ends nothing.
+  // An error in the page itself must not end the updates.
   for (;;) {
     try {
       await watchInbox();
@@ -30,4 +30,4 @@ async function begin(): Promise<void> {
   }
 }
 
-void begin();
+void start();

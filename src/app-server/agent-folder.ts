@@ -1,23 +1,18 @@
-// Where an instance keeps what is its own within the folder of a task.
+// The folder of an instance within the folder of a task.
 import { mkdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { RecordingPaths } from '../process/recording.js';
 import { AppServerError } from './app-server-error.js';
 
 export interface AgentFolder {
   readonly path: string;
   readonly session: string;
-  // Used unless another one is named.
+  // The default home of the instance.
   readonly codexHome: string;
   readonly recording: RecordingPaths;
 }
 
-export interface RecordingPaths {
-  readonly requests: string;
-  readonly events: string;
-  readonly stderr: string;
-}
-
-// It becomes the name of a folder.
+// An instance name is also a folder name.
 const INSTANCE = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$/;
 
 export function openAgentFolder(taskDir: string, instance: string): AgentFolder {
@@ -29,7 +24,7 @@ export function openAgentFolder(taskDir: string, instance: string): AgentFolder 
     );
   const made = join(resolve(taskDir), 'agents', instance);
   mkdirSync(join(made, 'runtime'), { recursive: true, mode: 0o700 });
-  // Whatever link led there: an instance has one name.
+  // Resolves links, so that an instance has one path.
   const path = realpathSync(made);
   const runtime = join(path, 'runtime');
   return {

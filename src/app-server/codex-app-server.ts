@@ -1,48 +1,72 @@
-// One running `codex app-server`: its process, the conversation with it, and what is written down of both.
+// One running `codex app-server`: its process, the conversation with it, and the recording of both. Each line of the
+// server is parsed once, after it was recorded, and goes to the peer first, then to the readers of the feed.
 import { asObject, type Json } from '../kernel/json.js';
 import type { Clock } from '../kernel/clock.js';
 import { JsonRpcPeer, type AskedRequest } from '../jsonrpc/peer.js';
 import type { RequestId } from '../jsonrpc/read-message.js';
+import { LineReader } from '../jsonrpc/received-line.js';
+import type { RequestLedger } from '../jsonrpc/request-ledger.js';
+import { LineFeed } from '../process/line-feed.js';
+import { Recording, type RecordingPaths } from '../process/recording.js';
+import { ServerProcess, type ServerEnd } from '../process/server-process.js';
 import type { Timers } from '../process/timers.js';
-import type { AgentFolder, RecordingPaths } from './agent-folder.js';
+import type { AgentFolder } from './agent-folder.js';
 import { AppServerError } from './app-server-error.js';
-import type { CodexHome } from './codex-home.js';
-import { EventFeed, type EventOptions, type ServerEvent } from './event-feed.js';
+import type { AgentHome } from './agent-home.js';
 import type { InitializeParams, InitializeResponse } from './protocol.js';
-import { Recording } from './recording.js';
-import { ServerProcess, type ServerEnd } from './server-process.js';
+import { readEvents, type EventOptions, type ServerEvent } from './server-event.js';
 import { SessionFile } from './session-file.js';
 import { ThreadBook } from './thread-book.js';
 import { createThreads, type ServerParts, type Threads } from './threads.js';
 import { createTurns, type Turns } from './turns.js';
 
+/** A running `codex app-server`. */
 export interface CodexAppServer {
+  /** The process id. */
   readonly pid: number;
+  /** The folder that Codex uses as `CODEX_HOME`. */
   readonly codexHome: string;
+  /** The files in which the lines of both sides are recorded. */
   readonly recording: RecordingPaths;
-  // Where in events.jsonl this process began. A request before it was one of an earlier process, whose ids come again.
+  /**
+   * The offset in events.jsonl where this process began. Requests before it came from an earlier process, which used
+   * the same ids.
+   */
   readonly recordedFrom: number;
-  // False as soon as its process is known to have ended, or is being ended.
+  /** False as soon as the process has exited or is being ended. */
   readonly isOpen: boolean;
-  // What the server told of itself.
+  /** The response to `initialize`. */
   readonly info: InitializeResponse;
-  // The thread of session.json, for `threads.resume`; null before the first turn of this instance.
+  /** The thread of session.json, for `threads.resume`; null before the first turn of this instance. */
   readonly sessionThreadId: string | null;
+  /** Starts, resumes, forks and lists threads. */
   readonly threads: Threads;
+  /** Starts, steers and interrupts turns. */
   readonly turns: Turns;
-  // Any other method, by name.
+  /** Sends any other method and resolves to its result. */
   request(method: string, params?: object, timeoutMs?: number): Promise<Json>;
-  // Each line of the server from now on, for any number of readers; ends with the server.
+  /** Each line of the server from now on, for any number of readers; ends with the server. */
   events(options?: EventOptions): AsyncGenerator<ServerEvent, void, undefined>;
-  // The requests of the server that wait for an answer, the oldest first.
+  /** The requests of the server that wait for a response, the oldest first. */
   openRequests(): readonly AskedRequest[];
-  // Answers a request of the server, once. Throws when it does not wait any more. Given the event, also when that is of
-  // an earlier process; an id alone cannot tell.
+  /**
+   * Responds to a request of the server, once. Throws when the server no longer waits for it. An event also identifies
+   * the process that sent it; an id alone does not.
+   */
   respond(request: RequestId | ServerEvent, result: unknown): void;
+  /** Responds with an error. */
   refuse(request: RequestId | ServerEvent, code: number, message: string): void;
-  // Resolves when the process and all it has started are gone.
+  /** Ends the server. Resolves when the process and everything it started have exited. */
   close(): Promise<ServerEnd>;
+  /** Resolves when the process and everything it started have exited, for whatever reason. */
   readonly closed: Promise<ServerEnd>;
+}
+
+// The server with its internal parts, for the engine in this repository.
+export interface LaunchedServer extends CodexAppServer {
+  readonly startTime: string;
+  readonly feed: LineFeed;
+  readonly ledger: RequestLedger;
 }
 
 export interface Launch {
@@ -52,46 +76,52 @@ export interface Launch {
   readonly env: Readonly<Record<string, string>>;
   readonly mark: string;
   readonly folder: AgentFolder;
-  readonly home: CodexHome;
+  readonly home: AgentHome;
   readonly initialize: InitializeParams;
   readonly timeoutMs: number;
-  // Methods of the server that nobody here answers: refused at once.
+  // Methods of the server that are refused immediately.
   readonly unhandled: ReadonlySet<string>;
   readonly signal?: AbortSignal;
   readonly clock: Clock;
   readonly timers: Timers;
-  // Called when nothing of it is left, before `closed` resolves.
+  // Called when every process has exited, before `closed` resolves.
   readonly ended: () => void;
 }
 
-const LF = 0x0a;
 const METHOD_NOT_FOUND = -32601;
 
-export async function launch(options: Launch): Promise<CodexAppServer> {
+export async function launch(options: Launch): Promise<LaunchedServer> {
   const { folder, home, timers, timeoutMs } = options;
   const book = new ThreadBook(timers);
-  // First of all: without it, what a thread may do is not known.
+  // Read before the process starts: the file holds the permissions of each thread.
   const session = new SessionFile(folder, { instance: options.instance, codexHome: home.path }, options.clock);
   const recording = await Recording.open(folder.recording);
-  const recordedFrom = recording.events.size;
-  const feed = new EventFeed(folder.recording.events, recordedFrom);
-  // Requests of the server and lines that cannot be read are heard of by whoever reads the events.
+  const recordedFrom = recording.events.bytes;
+  // Readers of the feed handle unreadable lines.
   const peer = new JsonRpcPeer({
-    write: (line) => child.write(line),
+    write: (line) => {
+      if (!child.isOpen) throw new AppServerError('closed', 'codex app-server is closed');
+      child.write(line);
+    },
     timers,
     timeoutMs,
     handlers: { notified, asked, unreadable: () => {} },
+  });
+  const feed = new LineFeed({
+    path: folder.recording.events,
+    published: recordedFrom,
+    recall: (line) => peer.ledger.recall(line),
   });
 
   function notified(method: string, params: Json | undefined): void {
     book.notice(method, params);
     const { threadId, requestId } = asObject(params) ?? {};
-    // Answered by an interrupt: the server would ignore what comes now.
+    // An interrupt closed the request: the server would ignore a response.
     if (method === 'serverRequest/resolved' && (typeof requestId === 'string' || typeof requestId === 'number'))
       peer.withdraw(requestId);
     const settings = typeof threadId === 'string' ? book.settingsOf(threadId) : undefined;
     if (method === 'turn/started' && settings && !book.isEphemeral(threadId as string))
-      session.keep(threadId as string, settings, true);
+      session.keepAsCurrent(threadId as string, settings);
   }
 
   function asked(id: RequestId, method: string): void {
@@ -102,33 +132,44 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     if (typeof request !== 'object') return request;
     if (request.type !== 'request')
       throw new AppServerError('bad_options', `what is to be answered is a ${request.type}, not a request`);
-    const { id, raw, from } = request;
-    const isOurs = from >= recordedFrom && peer.asked.every((open) => open.id !== id || open.raw === raw);
-    if (!isOurs)
+    const { id, from, raw } = request;
+    const open = peer.ledger.find(id);
+    if (from < recordedFrom || (open && (open.line.from !== from || open.line.text !== raw)))
       throw new AppServerError('old_request', `the request ${JSON.stringify(id)} was not asked by this process`);
     return id;
   }
 
-  function said(chunk: Buffer): void {
-    peer.receive(chunk);
-    const last = chunk.lastIndexOf(LF);
-    if (last >= 0) feed.publish(recording.events.size - (chunk.length - last - 1));
-  }
+  const lines = new LineReader((line) => {
+    peer.receive(line);
+    feed.publish(line);
+  }, recordedFrom);
 
-  const child = await ServerProcess.launch(
-    { argv: options.argv, cwd: options.cwd, env: options.env, mark: options.mark },
+  const launched = await ServerProcess.launch({
+    command: { argv: options.argv, cwd: options.cwd, env: options.env, mark: options.mark },
     recording,
-    { said },
     timers,
-  );
+    onOutput: (chunk) => {
+      lines.push(chunk);
+      return feed.room();
+    },
+  });
+  if (!launched.started) {
+    const isMissing = launched.reason === 'not_found' || launched.reason === 'not_executable';
+    throw new AppServerError(
+      isMissing ? 'codex_not_found' : 'not_started',
+      `codex app-server could not be started: ${launched.message}`,
+    );
+  }
+  const child = launched.server;
 
   const closed = child.done.then(async (end) => {
+    lines.end();
     peer.end(`codex app-server is gone (${end.error?.message ?? `exit code ${end.code}, signal ${end.signal}`})`);
     book.end();
-    // Whoever waited for an answer hears of it first and stores what follows: after the end of this, the folder is
-    // another's.
+    // Callers whose requests failed may still write session.json. Give them one event-loop tick: after `ended`, another
+    // owner may have the folder.
     await new Promise((resolve) => setImmediate(resolve));
-    feed.end(recording.events.size);
+    feed.end(recording.events.bytes);
     options.ended();
     return end;
   });
@@ -165,6 +206,9 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
   const parts: ServerParts = { request, book, session, home, cwd: options.cwd, timeoutMs };
   return {
     pid: child.pid,
+    startTime: child.startTime,
+    feed,
+    ledger: peer.ledger,
     codexHome: home.path,
     recording: folder.recording,
     recordedFrom,
@@ -178,7 +222,7 @@ export async function launch(options: Launch): Promise<CodexAppServer> {
     threads: createThreads(parts),
     turns: createTurns(parts),
     request,
-    events: (at) => feed.read(at),
+    events: (at) => readEvents(feed, at),
     openRequests: () => peer.asked,
     respond: (asked, result) => peer.respond(idToAnswer(asked), result),
     refuse: (asked, code, message) => peer.refuse(idToAnswer(asked), code, message),

@@ -1,18 +1,15 @@
-// Finds Codex: the program somebody named, or the one on PATH; in both cases the program itself and not npm's wrapper
-// around it.
+// Finds the Codex program, or explains why there is none.
 import { codexProbe } from '../engines/codex/probe.js';
-import { nativeOf } from '../engines/native-program.js';
-import { findNamed, findOnPath } from '../process/find-program.js';
+import { locateProgram, type WhereToLook } from '../machine/programs/locate-program.js';
 import { AppServerError } from './app-server-error.js';
 
-export function findCodex(named: string | undefined, path: string, platform: string): string {
-  const found = named === undefined ? findOnPath(codexProbe.binary, path) : findNamed(named, path);
-  const program = nativeOf(found, codexProbe, platform);
+export function findCodex(where: WhereToLook): string {
+  const program = locateProgram(codexProbe, where);
   if (program !== null) return program;
   throw new AppServerError(
     'codex_not_found',
-    named === undefined
+    where.named === undefined
       ? `codex not found on PATH (${codexProbe.install})`
-      : `codex not found: ${named} is not a program`,
+      : `codex not found: ${where.named} is not a program`,
   );
 }

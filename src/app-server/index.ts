@@ -1,5 +1,4 @@
-// `codex app-server` as a library: conversations with Codex whose every line is kept. The door through which others
-// come.
+// `codex app-server` as a library: conversations with Codex in which every line is recorded. The public entry point.
 import { homedir } from 'node:os';
 import { systemClock } from '../kernel/clock.js';
 import { systemTimers } from '../process/timers.js';
@@ -10,16 +9,19 @@ export { AppServerError, type AppServerErrorCode } from './app-server-error.js';
 export { JsonRpcError, PeerEndedError, RequestTimeoutError } from '../jsonrpc/errors.js';
 export type { AskedRequest } from '../jsonrpc/peer.js';
 export type { RequestId } from '../jsonrpc/read-message.js';
-export type { RecordingPaths } from './agent-folder.js';
+export type { RecordingPaths } from '../process/recording.js';
+export type { ServerEnd } from '../process/server-process.js';
 export type { CodexAppServer } from './codex-app-server.js';
-export type { EventOptions, ServerEvent } from './event-feed.js';
 export type * from './protocol.js';
-export type { ServerEnd } from './server-process.js';
+export type { EventOptions, ServerEvent } from './server-event.js';
 export type { StartOptions, Surroundings } from './start-app-server.js';
 export type { Threads } from './threads.js';
 export type { Turns } from './turns.js';
 
-// Resolves when the server has been greeted. Fails with `codex not found` when there is none.
+/**
+ * Starts a `codex app-server`. Resolves when the server has responded to `initialize`. Rejects with an
+ * `AppServerError`, for instance `codex_not_found`.
+ */
 export function start(
   options: StartOptions,
   surroundings: Partial<Omit<Surroundings, 'user'>> = {},

@@ -1,19 +1,18 @@
-// Codex as an engine that stays: the app-server of one run, with one thread.
+// Codex as a resident engine: the app-server of one run, with one thread.
 import { ASK_INPUT, ASK_TOOL } from '../ask/ask-tool.js';
 import { codexHome } from '../engines/codex/home.js';
 import { SANDBOX } from '../engines/codex/command.js';
 import type { NativeRequest } from '../engines/native-request.js';
 import type { Conversation, Resident, ResidentStart } from '../engines/resident.js';
-import { readMessage } from '../jsonrpc/read-message.js';
+import type { ReceivedLine } from '../jsonrpc/received-line.js';
 import type { Json } from '../kernel/json.js';
-import { readStartTime } from '../process/process-table.js';
-import type { CodexAppServer } from './codex-app-server.js';
+import type { LaunchedServer } from './codex-app-server.js';
 import { startAppServer, type Surroundings } from './start-app-server.js';
 
-// The one agent of a run; its recording is the log of the run.
-export const INSTANCE = 'main';
-const NOT_ASKED = -32601;
-// MCP servers that the user has set up may be slow to start.
+// A run has one agent; its recording is the log of the run.
+const INSTANCE = 'main';
+const METHOD_NOT_FOUND = -32601;
+// MCP servers of the user may be slow to start.
 const REQUEST_TIMEOUT_MS = 60_000;
 const TOOL = {
   type: 'function',
@@ -35,14 +34,14 @@ export async function openResidentCodex(
       cwd,
       codexBin: program[0] ?? '',
       codexHome: codexHome.environment(home)['CODEX_HOME'] ?? home,
-      // A run that goes on with the session of an ended one lives in its home.
+      // A run that continues the session of an ended run uses the home of that run.
       takesHomeOver: true,
       env,
       mark,
       ...(passesOver === undefined ? {} : { passesOver }),
       signal,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
-      // The question tool is answered by whoever plays the run.
+      // item/tool/call is not refused: the turn responds to calls of the question tool.
       unhandled: ['currentTime/read', 'attestation/generate', 'account/chatgptAuthTokens/refresh'],
     },
     surroundings,
@@ -55,14 +54,13 @@ class ResidentCodex implements Resident {
   readonly startTime: string;
   readonly from: number;
   readonly ended: Resident['ended'];
-  readonly #server: CodexAppServer;
+  readonly #server: LaunchedServer;
   #threadId: string | null = null;
-  #turnId: string | null = null;
 
-  constructor(server: CodexAppServer) {
+  constructor(server: LaunchedServer) {
     this.#server = server;
     this.pid = server.pid;
-    this.startTime = readStartTime(server.pid);
+    this.startTime = server.startTime;
     this.from = server.recordedFrom;
     this.ended = server.closed.then(({ code, signal, error }) => ({ exit: { code, signal }, error }));
   }
@@ -73,43 +71,31 @@ class ResidentCodex implements Resident {
 
   async converse(conversation: Conversation, prompt: string): Promise<void> {
     this.#threadId ??= await this.#open(conversation);
-    const { turn } = await this.#server.turns.start(this.#threadId, prompt);
-    this.#turnId = turn.id;
+    await this.#server.turns.start(this.#threadId, prompt);
   }
 
-  async *lines(from: number, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
-    for await (const { bytes } of this.#server.events({ from, signal })) yield bytes;
+  lines(from: number, signal?: AbortSignal): AsyncIterable<ReceivedLine> {
+    return this.#server.feed.read({ from, paces: true, ...(signal ? { signal } : {}) });
   }
 
-  waitsFor({ id }: NativeRequest): boolean {
-    return this.#server.openRequests().some((open) => open.id === id);
+  waitsFor({ message }: NativeRequest): boolean {
+    return this.#server.ledger.has(message);
   }
 
-  answer({ id }: NativeRequest, result: object): void {
+  answer({ message: { id } }: NativeRequest, result: object): void {
     this.#server.respond(id, result);
   }
 
-  refuse({ id }: NativeRequest, reason: string): void {
-    this.#server.refuse(id, NOT_ASKED, reason);
+  refuse({ message: { id } }: NativeRequest, reason: string): void {
+    this.#server.refuse(id, METHOD_NOT_FOUND, reason);
   }
 
-  refuseLine(line: Buffer): void {
-    const message = readMessage(line.toString('utf8'));
-    if (message.type === 'request' && this.#server.openRequests().some(({ id }) => id === message.id))
-      this.#server.refuse(message.id, NOT_ASKED, 'it is too long to be asked');
-  }
-
-  async forgets(request: NativeRequest, signal: AbortSignal): Promise<void> {
-    if (!this.waitsFor(request)) return;
-    for await (const _event of this.#server.events({ signal })) if (!this.waitsFor(request)) return;
+  forgets({ message }: NativeRequest, signal: AbortSignal): Promise<void> {
+    return this.#server.ledger.closed(message, signal);
   }
 
   async tell(text: string): Promise<void> {
-    await this.#server.request('turn/steer', {
-      threadId: this.#threadId,
-      expectedTurnId: this.#turnId,
-      input: [{ type: 'text', text, text_elements: [] }],
-    });
+    if (this.#threadId !== null) await this.#server.turns.steer(this.#threadId, text);
   }
 
   async interrupt(): Promise<void> {
@@ -130,7 +116,7 @@ class ResidentCodex implements Resident {
       ...(model === undefined ? {} : { model }),
     } as const;
     const { threads } = this.#server;
-    // The thread keeps its tools.
+    // A resumed or forked thread keeps its tools.
     const { thread } =
       session === null
         ? await threads.start({

@@ -1,5 +1,5 @@
-// session.json: the thread an instance works in, and what is needed to go on with it in another process. Whole or not
-// there.
+// session.json: the thread that an instance works in, and the settings to resume it in another process. Written
+// atomically: a reader sees the whole file or none.
 import { readTextSync } from '../files/read-file.js';
 import { replaceFile } from '../files/replace-file.js';
 import { toTimestamp, type Clock } from '../kernel/clock.js';
@@ -8,7 +8,7 @@ import type { AgentFolder } from './agent-folder.js';
 import { AppServerError } from './app-server-error.js';
 import { readSettings, type ThreadSettings } from './thread-settings.js';
 
-// Thousands of threads.
+// Enough for thousands of threads.
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export class SessionFile {
@@ -17,7 +17,7 @@ export class SessionFile {
   readonly #clock: Clock;
   readonly #threads: Map<string, ThreadSettings>;
   #threadId: string | null;
-  // A turn has begun in it. Before that Codex has not stored it, and nothing can resume it.
+  // Whether a turn has started in the thread. Before that, Codex has not stored it and nothing can resume it.
   #isStored: boolean;
   #userAgent = '';
 
@@ -36,12 +36,12 @@ export class SessionFile {
     this.#isStored = found?.stored !== false;
   }
 
-  // The last one in which a turn began.
+  // The last thread in which a turn started.
   get threadId(): string | null {
     return this.#isStored ? this.#threadId : null;
   }
 
-  // What the server has said of itself.
+  // Records the user agent that the server reported in its response to initialize.
   greeted(userAgent: string): void {
     this.#userAgent = userAgent;
   }
@@ -50,8 +50,8 @@ export class SessionFile {
     return this.#threads.get(threadId);
   }
 
-  // A thread that was just started, which Codex stores with its first turn. It never takes the place of one that is
-  // stored.
+  // Records a thread that was just started; Codex stores it with its first turn. Never replaces a stored thread as the
+  // current one.
   begin(threadId: string, settings: ThreadSettings): void {
     if (this.threadId === null) {
       this.#threadId = threadId;
@@ -60,12 +60,15 @@ export class SessionFile {
     this.#write(threadId, settings);
   }
 
-  // A thread that Codex has stored: with its first turn, a fork at once.
-  keep(threadId: string, settings: ThreadSettings, isCurrent: boolean): void {
-    if (isCurrent) {
-      this.#threadId = threadId;
-      this.#isStored = true;
-    }
+  // Records a thread that Codex has stored. Codex stores a thread with its first turn, and a fork at once.
+  keep(threadId: string, settings: ThreadSettings): void {
+    this.#write(threadId, settings);
+  }
+
+  // Records a thread that Codex has stored, and makes it the one that the next process resumes.
+  keepAsCurrent(threadId: string, settings: ThreadSettings): void {
+    this.#threadId = threadId;
+    this.#isStored = true;
     this.#write(threadId, settings);
   }
 

@@ -1,59 +1,69 @@
-// Makes an instance ready and starts its app-server: the program, the folder of the instance, its home, its
-// environment.
+// Prepares an instance and starts its app-server: finds the program, opens the folder and the home of the instance, and
+// builds the environment.
 import { realpathSync } from 'node:fs';
 import { SETTINGS } from '../engines/codex/command.js';
 import { codexHome } from '../engines/codex/home.js';
 import type { User } from '../engines/engine.js';
-import { buildEnvironment } from '../engines/environment.js';
-import { keyInstead } from '../engines/find-login.js';
+import { buildEnvironment } from '../machine/homes/environment.js';
+import { keyInstead } from '../machine/logins/find-login.js';
 import { DEFAULT_TIMEOUT_MS } from '../jsonrpc/peer.js';
 import type { Clock } from '../kernel/clock.js';
 import { endLeftovers } from '../process/end-leftovers.js';
+import { detachRecording } from '../process/recording.js';
 import type { Timers } from '../process/timers.js';
 import { openAgentFolder } from './agent-folder.js';
 import { lockAgent } from './agent-lock.js';
-import { detachRecording } from './recording.js';
-import { CodexHome } from './codex-home.js';
-import { launch, type CodexAppServer } from './codex-app-server.js';
+import { openAgentHome } from './agent-home.js';
+import { launch, type LaunchedServer } from './codex-app-server.js';
 import { findCodex } from './find-codex.js';
 import type { ClientInfo } from './protocol.js';
 
+/** How to start a `codex app-server`. */
 export interface StartOptions {
-  // The name of this agent within the task.
+  /** The name of this agent within the task: up to 64 letters, digits, dots, dashes and underscores. */
   readonly instance: string;
+  /** The folder of the task. Everything of the instance is stored in `agents/<instance>` below it. */
   readonly taskDir: string;
-  // Where its threads work unless they are told otherwise; without it, the folder of the task.
+  /** The folder in which threads work by default; without it, `taskDir`. */
   readonly cwd?: string;
-  // A path or a name; without it, `codex` on PATH.
+  /** The path or the name of the Codex program; by default `codex` on PATH. */
   readonly codexBin?: string;
-  // Without it, agents/<instance>/codex_home in the task.
+  /** The folder for `CODEX_HOME`; by default `agents/<instance>/codex_home` in the task. */
   readonly codexHome?: string;
-  // For the process, beside what every engine is given of the user's environment.
+  /** Environment variables of the process, in addition to those that every engine gets from the user. */
   readonly env?: Readonly<Record<string, string>>;
-  // Whose login and settings are brought in.
+  /** The user whose login and settings are used; by default the user of this process. */
   readonly user?: User;
+  /** How long to wait for a response; by default 30 seconds. */
   readonly requestTimeoutMs?: number;
+  /** How this client introduces itself to the server. */
   readonly clientInfo?: ClientInfo;
-  // The home was another instance's, which is known not to use it any more.
+  /** Uses `codexHome` although it belonged to another instance, which must no longer use it. */
   readonly takesHomeOver?: boolean;
-  // Whoever has the instance has lost it: its processes, whose marks begin so, are ended as far as they are here, and
-  // its lock does not count.
+  /**
+   * Takes the instance from an owner that has lost it: ends the processes on this machine whose marks start with this
+   * text, and ignores the lock of the owner.
+   */
   readonly passesOver?: string;
-  // By which its processes are found again; without it, one that names the instance.
+  /** The text by which the processes of the instance are found later; by default it contains the instance. */
   readonly mark?: string;
-  // Gives the start up: what was started is ended, and the start fails.
+  /** Aborts the start: every started process is ended, and `start` rejects. */
   readonly signal?: AbortSignal;
-  // Requests of the server that are refused at once, by method; without it, those that need what only a client of
-  // Codex's own has.
+  /** Methods of the server that are refused at once; by default those that only Codex's own clients can handle. */
   readonly unhandled?: readonly string[];
 }
 
+/** The parts of the environment that tests replace. */
 export interface Surroundings {
+  /** The user whose login and settings are used. */
   readonly user: User;
-  // For instance linux-x64.
+  /** The platform, for instance `linux-x64`. */
   readonly platform: string;
+  /** The id of this process, which is written beside the lock of the instance. */
   readonly pid: number;
+  /** The clock for timestamps. */
   readonly clock: Clock;
+  /** The timers for timeouts. */
   readonly timers: Timers;
 }
 
@@ -63,28 +73,36 @@ const PARLEY: ClientInfo = { name: 'parley', title: 'Parley', version: '0.1.0' }
 export async function startAppServer(
   options: StartOptions,
   { user, platform, pid, clock, timers }: Surroundings,
-): Promise<CodexAppServer> {
+): Promise<LaunchedServer> {
   const { instance, taskDir, env = {} } = options;
-  const codex = findCodex(options.codexBin, env['PATH'] ?? user.env['PATH'] ?? '', platform);
+  const codex = findCodex({
+    named: options.codexBin,
+    path: env['PATH'] ?? user.env['PATH'] ?? '',
+    platform,
+  });
   const folder = openAgentFolder(taskDir, instance);
   const { passesOver } = options;
   const pass = async (begin: string): Promise<void> => {
     await endLeftovers((found) => found.startsWith(begin), { graceMs: 0, timers });
-    // On another machine it may still print.
+    // A process on another machine may still write; detach the recording from it.
     await detachRecording(folder.recording);
   };
   const unlock = await lockAgent(folder.path, pid, passesOver === undefined ? undefined : () => pass(passesOver));
   try {
-    // What a dead owner left running would write into what is now ours.
+    // Processes that a dead owner left running would write into files that are now ours.
     const mark = options.mark ?? `app-server ${folder.path}`;
     await endLeftovers((found) => found === mark, { graceMs: 0, timers });
-    const home = await CodexHome.open(options.codexHome ?? folder.codexHome, folder.path, user, options.takesHomeOver);
+    const home = await openAgentHome(options.codexHome ?? folder.codexHome, {
+      owner: folder.path,
+      user,
+      takesOver: options.takesHomeOver ?? false,
+    });
     return await launch({
       instance,
       argv: [codex, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],
       cwd: realpathSync(options.cwd ?? taskDir),
       env: {
-        ...buildEnvironment({ home: codexHome }, user, null, []),
+        ...buildEnvironment({ home: codexHome }, { user, home: null, passthrough: [] }),
         ...keyInstead({ home: codexHome }, user),
         ...env,
         TMPDIR: home.temporary,

@@ -1,7 +1,6 @@
-// What is known of the threads of one server: with which settings they were opened, and whether a turn is on. A turn is
-// `asked` (turn/start was sent) → `given` (it has an id) → `on` (turn/started has come) → gone (turn/completed has
-// come). One that was asked for and not answered is `unknown` until turn/started comes. Only a turn that is on can be
-// interrupted.
+// Tracks the threads of one server: their settings and their active turn. A turn is `asked` (turn/start was sent) →
+// `given` (it has an id) → `on` (turn/started arrived) → removed (turn/completed arrived). If turn/start gets no
+// response, the turn is `unknown` until turn/started arrives. Only a turn that is `on` can be interrupted.
 import type { Timers } from '../kernel/timers.js';
 import { asObject, asString, type Json } from '../kernel/json.js';
 import { AppServerError } from './app-server-error.js';
@@ -16,11 +15,11 @@ export class ThreadBook {
   readonly #timers: Timers;
   readonly #opened = new Map<string, ThreadSettings>();
   readonly #active = new Map<string, ActiveTurn>();
-  // Whose history is being changed.
+  // Threads whose history is being changed.
   readonly #held = new Set<string>();
-  // Which Codex does not store.
+  // Threads that Codex does not store.
   readonly #ephemeral = new Set<string>();
-  // The last one of each thread: the answer to turn/start may come after the end of the turn.
+  // The last completed turn of each thread: the response to turn/start may arrive after the end of the turn.
   readonly #completed = new Map<string, string>();
   readonly #looks = new Set<() => void>();
 
@@ -48,13 +47,13 @@ export class ThreadBook {
     return this.#active.get(threadId);
   }
 
-  // On a thread with an active turn, turn/start would steer that turn instead of beginning one.
+  // On a thread with an active turn, turn/start would steer that turn instead of starting one.
   ask(threadId: string): void {
     this.#refuseIfActive(threadId);
     this.#active.set(threadId, { stage: 'asked', id: null });
   }
 
-  // No turn begins meanwhile, and nobody else has the thread.
+  // Runs `work` while no turn can start and no other caller holds the thread.
   async hold<T>(threadId: string, work: () => Promise<T>): Promise<T> {
     this.#refuseIfActive(threadId);
     this.#held.add(threadId);
@@ -89,13 +88,13 @@ export class ThreadBook {
     this.#look();
   }
 
-  // It may begin all the same; turn/started will tell.
+  // The turn may still start; turn/started shows it.
   unanswered(threadId: string): void {
     if (this.#active.get(threadId)?.stage === 'asked') this.#active.set(threadId, { stage: 'unknown', id: null });
     this.#look();
   }
 
-  // As another source says.
+  // Records the end of a turn that another source than turn/completed reported.
   ended(threadId: string, turnId: string): void {
     this.#complete(threadId, turnId);
     this.#look();
@@ -112,7 +111,7 @@ export class ThreadBook {
     this.#look();
   }
 
-  // False when it did not come true in time.
+  // Resolves to false if the condition is not met in time.
   until(isTrue: () => boolean, ms: number): Promise<boolean> {
     if (isTrue()) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -127,7 +126,7 @@ export class ThreadBook {
     });
   }
 
-  // The server is gone, and all turns with it.
+  // The server has exited, and with it all turns.
   end(): void {
     this.#active.clear();
     this.#look();

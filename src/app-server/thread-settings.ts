@@ -1,6 +1,6 @@
-// With what a thread works: its folder, what it may do, and who is asked. What was in force last is given again each
-// time, in full: Codex would fill up the rest from its settings, which may allow more. Where two things may be in
-// force, the stricter counts.
+// The settings of a thread: its folder, its limits, and who approves. The last valid settings are sent each time in
+// full: Codex would fill missing ones from its own settings, which may allow more. If either of two settings may be in
+// force, the stricter one is used.
 import { isDeepStrictEqual } from 'node:util';
 import { asObject, type Json } from '../kernel/json.js';
 import type {
@@ -17,9 +17,9 @@ export interface ThreadSettings {
   readonly approvalPolicy: AskForApproval;
   readonly approvalsReviewer: ApprovalsReviewer;
   readonly sandbox: SandboxMode;
-  // More exact than the mode; only a turn can be given it. Null: the mode says it all.
+  // More precise than the mode; only a turn accepts it. Null: the mode is enough.
   readonly sandboxPolicy: SandboxPolicy | null;
-  // The name of a profile, which counts instead of both.
+  // The name of a profile, which replaces both.
   readonly permissions: string | null;
 }
 
@@ -42,7 +42,8 @@ const EXACT: Readonly<Record<SandboxMode, SandboxPolicy>> = {
 const RANKS: Readonly<Record<string, number>> = { readOnly: 1, workspaceWrite: 2, ':read-only': 0, ':workspace': 2 };
 const MOST = 3;
 
-// Of a thread that is to be opened, from what is asked for and what is known of it; `cwd` where neither names a folder.
+// Returns the settings for a thread that is being opened: requested ones, then known ones; `cwd` if neither names a
+// folder.
 export function settingsToOpen(
   params: Partial<ThreadStartParams>,
   known: ThreadSettings | undefined,
@@ -51,13 +52,13 @@ export function settingsToOpen(
   return {
     cwd: params.cwd ?? known?.cwd ?? cwd,
     approvalPolicy: params.approvalPolicy ?? known?.approvalPolicy ?? 'on-request',
-    // Never what the user's own settings say: nothing is approved without a person unless the caller wants it.
+    // Ignores the user's own settings: nothing is approved without a person unless the caller requests it.
     approvalsReviewer: params.approvalsReviewer ?? known?.approvalsReviewer ?? 'user',
     ...limitsOf(params.sandbox, params.permissions, known),
   };
 }
 
-// An exact policy waits for the turn; until then less is allowed.
+// Only a turn accepts an exact policy; until then the thread is read-only.
 export function paramsToOpen({
   cwd,
   approvalPolicy,
@@ -70,7 +71,7 @@ export function paramsToOpen({
   return { cwd, approvalPolicy, approvalsReviewer, ...limits };
 }
 
-// What is given for a turn counts for those after it.
+// Settings of a turn also apply to later turns.
 export function settingsOfTurn(
   before: ThreadSettings,
   { cwd, approvalPolicy, approvalsReviewer, sandboxPolicy, permissions }: Partial<TurnStartParams>,
@@ -99,7 +100,8 @@ export function paramsOfTurn({
   };
 }
 
-// When it is not known which of the two is in force. Given in full at the next turn, so that it is known again.
+// Combines two settings if it is unknown which one is in force. The result is sent in full with the next turn, which
+// makes it known again.
 export function stricterOf(before: ThreadSettings, after: ThreadSettings): ThreadSettings {
   if (isDeepStrictEqual(before, after)) return before;
   return {
@@ -147,7 +149,7 @@ function limitsOf(
   return { sandbox: known.sandbox, sandboxPolicy: known.sandboxPolicy, permissions: known.permissions };
 }
 
-// Two policies are a mode each, whatever the settings say.
+// These two policies are equal to a mode, whatever the settings contain.
 function ofPolicy(policy: SandboxPolicy): Limits {
   if (policy.type === 'dangerFullAccess')
     return { sandbox: 'danger-full-access', sandboxPolicy: null, permissions: null };
@@ -170,7 +172,8 @@ function exactly({ sandbox, sandboxPolicy, permissions }: Limits): Limits {
   return { sandbox, sandboxPolicy: permissions === null ? (sandboxPolicy ?? EXACT[sandbox]) : null, permissions };
 }
 
-// Of a profile that is not known, nothing is known; without the network one may do least.
+// An unknown profile has the highest rank, because nothing is known about it. Read-only without network access has the
+// lowest.
 function rankOf({ sandboxPolicy, permissions }: Limits): number {
   if (isDeepStrictEqual(sandboxPolicy, READ_ONLY)) return 0;
   return RANKS[permissions ?? sandboxPolicy?.type ?? ''] ?? MOST;

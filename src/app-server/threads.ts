@@ -1,9 +1,9 @@
-// The threads of one server: list, start, resume, fork, rollback. Folder, limits and who is asked are given each time a
-// thread is opened: Codex itself would bring back a sandbox from its settings, which may allow more.
+// The threads of one server: list, start, resume, fork, rollback. The folder, the limits and the approval policy are
+// sent each time a thread is opened: otherwise Codex would use the sandbox of its own settings, which may allow more.
 import { JsonRpcError } from '../jsonrpc/errors.js';
 import { asObject, type Json } from '../kernel/json.js';
 import { AppServerError } from './app-server-error.js';
-import type { CodexHome } from './codex-home.js';
+import type { AgentHome } from './agent-home.js';
 import type {
   Thread,
   ThreadForkParams,
@@ -16,20 +16,25 @@ import type {
   ThreadStartResponse,
   ThreadTurnsListResponse,
 } from './protocol.js';
-import { resolveFolder } from './resolve-folder.js';
+import { resolveFolder } from '../files/resolve-folder.js';
 import type { SessionFile } from './session-file.js';
 import type { ThreadBook } from './thread-book.js';
 import { paramsToOpen, settingsToOpen, type ThreadSettings } from './thread-settings.js';
 
+/** The threads of one server. */
 export interface Threads {
+  /** Lists the stored threads, a page at a time. */
   list(params?: ThreadListParams): Promise<ThreadListResponse>;
-  // Without a sandbox it may read only; without a policy it asks; without a folder it works in that of the instance.
+  /**
+   * Starts a thread. Defaults: the sandbox is read-only, the approval policy is `on-request`, and the folder is that of
+   * the instance.
+   */
   start(params?: ThreadStartParams): Promise<ThreadStartResponse>;
-  // With the settings it had, as far as no others are given.
+  /** Opens a stored thread with its last settings; `params` override them. */
   resume(threadId: string, params?: Omit<ThreadResumeParams, 'threadId'>): Promise<ThreadResumeResponse>;
-  // A new thread with the history of the old one.
+  /** Starts a new thread with a copy of the history of another. */
   fork(threadId: string, params?: Omit<ThreadForkParams, 'threadId'>): Promise<ThreadForkResponse>;
-  // Takes back the last turns; not what they did to files.
+  /** Removes the last turns from the history. Changes that they made to files remain. */
   rollback(threadId: string, numTurns: number): Promise<Thread>;
 }
 
@@ -37,7 +42,7 @@ export interface ServerParts {
   readonly request: (method: string, params: object) => Promise<Json>;
   readonly book: ThreadBook;
   readonly session: SessionFile;
-  readonly home: CodexHome;
+  readonly home: AgentHome;
   readonly cwd: string;
   readonly timeoutMs: number;
 }
@@ -69,7 +74,7 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
     return threadOf(await request('thread/revert', { threadId, beforeTurnId }), 'thread/revert');
   }
 
-  // The older method. A server that does not know it refuses for the first reason.
+  // Uses the older method. If the server does not know it either, rejects with the first error.
   async function rollBack(threadId: string, numTurns: number, first: JsonRpcError): Promise<Thread> {
     try {
       return threadOf(await request('thread/rollback', { threadId, numTurns }), 'thread/rollback');
@@ -78,7 +83,7 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
     }
   }
 
-  // The one that is so many from the end.
+  // Returns the id of the turn at this position from the end.
   async function findTurn(threadId: string, numTurns: number): Promise<string> {
     let cursor: string | null = null;
     let seen = 0;
@@ -105,7 +110,7 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
     list: async (params = {}) => (await request('thread/list', params)) as unknown as ThreadListResponse,
     start: (params = {}) => open<ThreadStartResponse>('thread/start', params),
     async resume(threadId, params = {}) {
-      // All of the history in one line is deprecated, and long.
+      // The complete history in one line is deprecated and may be very long.
       const response = await open<ThreadResumeResponse>('thread/resume', {
         excludeTurns: true,
         ...params,
@@ -125,7 +130,7 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
       if (id === threadId)
         throw new AppServerError('unexpected_answer', `thread/fork of ${threadId} has opened the same thread`);
       const settings = book.settingsOf(id);
-      if (settings && !ephemeral) session.keep(id, settings, false);
+      if (settings && !ephemeral) session.keep(id, settings);
       return response;
     },
     async rollback(threadId, numTurns) {
@@ -135,7 +140,7 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
           `the number of turns to take back is a whole number from 1, not ${numTurns}`,
         );
       return await book.hold(threadId, async () => {
-        // Only a thread that is loaded can be changed.
+        // Only a loaded thread can be changed.
         if (!book.settingsOf(threadId)) await threads.resume(threadId);
         try {
           return await revert(threadId, numTurns);
@@ -149,16 +154,16 @@ export function createThreads({ request, book, session, home, cwd }: ServerParts
   return threads;
 }
 
-// The request itself was refused, so nothing was changed and another method may be tried: Codex 0.150 knows
-// thread/revert, but only for threads that are stored in pages. An internal error may come after the change.
+// The request itself was refused, so nothing changed and another method may be tried: Codex 0.150 knows thread/revert,
+// but only for threads that are stored in pages. An internal error may occur after the change.
 const REFUSED: ReadonlySet<number> = new Set([-32600, -32601, -32602]);
 
 function isRefusedAsSuch(error: unknown): error is JsonRpcError {
   return error instanceof JsonRpcError && (REFUSED.has(error.code) || isUnknownMethod(error));
 }
 
-// Codex answers a method it does not know as it answers any other bad request; only the text tells.
-export function isUnknownMethod(error: unknown): boolean {
+// Codex reports an unknown method like any other invalid request; only the message differs.
+function isUnknownMethod(error: unknown): boolean {
   return error instanceof JsonRpcError && (error.code === -32601 || /unknown variant/.test(error.message));
 }
 

@@ -1,22 +1,27 @@
-// The turns of one server: one at a time in each thread, and an interrupt that ends what the turn has started.
+// The turns of one server: one at a time in each thread. An interrupt also ends the commands that the turn started.
 import { isDeepStrictEqual } from 'node:util';
 import { JsonRpcError, PeerEndedError, RequestTimeoutError } from '../jsonrpc/errors.js';
 import { asObject, asString } from '../kernel/json.js';
 import { AppServerError } from './app-server-error.js';
 import type { Turn, TurnStartParams, TurnStartResponse, UserInput } from './protocol.js';
-import { resolveFolder } from './resolve-folder.js';
+import { resolveFolder } from '../files/resolve-folder.js';
 import { paramsOfTurn, settingsOfTurn, stricterOf, type ThreadSettings } from './thread-settings.js';
 import type { ServerParts } from './threads.js';
 
+/** The turns of one server. */
 export interface Turns {
-  // Resolves when the turn has its id; the events tell how it goes. Refused while another turn of the thread is on.
+  /** Resolves when the turn has its id; its progress is in the events. Refused while the thread has an active turn. */
   start(
     threadId: string,
     input: string | readonly UserInput[],
     params?: Omit<TurnStartParams, 'threadId' | 'input'>,
   ): Promise<TurnStartResponse>;
-  // Resolves when the turn has ended, however the server answers, and its commands are gone; 'none': no turn was on.
-  // Fails when it has not ended in time, or when none has begun that still may.
+  /** Adds input to the active turn. Refused (`no_turn`) when the thread has none. */
+  steer(threadId: string, input: string | readonly UserInput[]): Promise<void>;
+  /**
+   * Resolves when the turn has ended, whatever the server responds, and its commands have ended; 'none': no turn was
+   * active. Fails when the turn has not ended in time, or when a requested turn may still begin.
+   */
   interrupt(threadId: string): Promise<'ended' | 'none'>;
 }
 
@@ -47,9 +52,14 @@ export function createTurns({ request, book, session, home, cwd, timeoutMs }: Se
         throw error;
       }
     },
+    async steer(threadId, input) {
+      const turnId = book.turnOf(threadId)?.id ?? null;
+      if (turnId === null) throw new AppServerError('no_turn', `the thread ${threadId} has no active turn`);
+      await request('turn/steer', { threadId, expectedTurnId: turnId, input: toInput(input) });
+    },
     async interrupt(threadId) {
       if (!book.turnOf(threadId)) return 'none';
-      // Before turn/started the server refuses, and the turn runs on.
+      // Until turn/started the server refuses an interrupt, and the turn would continue.
       await book.until(() => book.turnOf(threadId)?.stage === 'on' || !book.turnOf(threadId), timeoutMs);
       const turn = book.turnOf(threadId);
       if (turn && turn.id === null)
@@ -63,13 +73,13 @@ export function createTurns({ request, book, session, home, cwd, timeoutMs }: Se
     },
   };
 
-  // Whatever becomes of this process, what is stored allows no more than either.
+  // Stores the stricter of both settings, so that a crash at any point allows no more than either of them.
   function adopt(threadId: string, before: ThreadSettings, after: ThreadSettings): void {
     book.open(threadId, after);
     store(threadId, stricterOf(before, after));
   }
 
-  // Refused, it has changed nothing. Else it may have, and the turn may begin.
+  // A refused request changed nothing. After any other error the settings may have changed and the turn may start.
   function doubt(threadId: string, before: ThreadSettings | undefined, error: unknown): void {
     const isUnknown =
       error instanceof RequestTimeoutError ||
@@ -86,12 +96,12 @@ export function createTurns({ request, book, session, home, cwd, timeoutMs }: Se
 
   function store(threadId: string, settings: ThreadSettings): void {
     const stored = session.settingsOf(threadId);
-    if (stored && !isDeepStrictEqual(stored, settings)) session.keep(threadId, settings, false);
+    if (stored && !isDeepStrictEqual(stored, settings)) session.keep(threadId, settings);
   }
 
   async function end(threadId: string, turnId: string): Promise<void> {
     const isOver = (): boolean => book.turnOf(threadId)?.id !== turnId;
-    // The answer is not waited for: when the turn ends by itself in the same moment, there may be none.
+    // Does not wait for the response: if the turn ends by itself at the same time, there may be none.
     const refused = request('turn/interrupt', { threadId, turnId }).then(
       () => null,
       async (error: unknown) => {
@@ -105,7 +115,8 @@ export function createTurns({ request, book, session, home, cwd, timeoutMs }: Se
     });
   }
 
-  // Whether the server, which knows of no such turn, has it as ended.
+  // Checks in the list of turns whether the turn has ended: the server refused the interrupt because it does not know
+  // the turn as active.
   async function look(threadId: string, turnId: string): Promise<void> {
     const result = await request('thread/turns/list', {
       threadId,
@@ -118,7 +129,7 @@ export function createTurns({ request, book, session, home, cwd, timeoutMs }: Se
     if (status !== undefined && status !== 'inProgress') book.ended(threadId, turnId);
   }
 
-  // A command that runs would outlive its turn. Servers that cannot be told so keep it until they are closed.
+  // A running command would outlive its turn. Servers without this method keep it until they are closed.
   async function cleanTerminals(threadId: string): Promise<void> {
     try {
       await request('thread/backgroundTerminals/clean', { threadId });

@@ -1,6 +1,6 @@
-// What the question tool wrote down in a turn, one JSON object a line: that the engine listed it, and each question, on
-// the disk before the engine hears that it was taken. The first witness of a question; the engine's own output is the
-// second.
+// The record of the question tool in one turn, one JSON object per line: that the engine listed the tool, and each
+// question. A question is on the disk before the engine gets the tool's result. This file is the first witness of a
+// question; the engine's output is the second.
 import { closeSync, fdatasyncSync, writeFileSync } from 'node:fs';
 import { openToAppendSync, readText, UnsafeFileError } from '../files/read-file.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
@@ -8,7 +8,7 @@ import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.
 export type AskRecord = { readonly type: 'listed' } | { readonly type: 'asked'; readonly question: JsonObject };
 
 export function appendAsk(path: string, nonce: string, record: AskRecord): void {
-  // Begins with a new line: a record before it may have been cut off.
+  // Starts with a newline, because the record before it may have been cut off.
   const bytes = Buffer.from(`\n${JSON.stringify({ ...record, nonce })}\n`);
   const file = openToAppendSync(path);
   try {
@@ -19,19 +19,19 @@ export function appendAsk(path: string, nonce: string, record: AskRecord): void 
   }
 }
 
-// Thousands of long questions.
+// Enough for thousands of long questions.
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export interface Asks {
-  // The engine has seen the tool.
+  // Whether the engine has listed the tool.
   readonly listed: boolean;
-  // In their order, as they were asked.
+  // In the order in which they were asked.
   readonly questions: readonly JsonObject[];
 }
 
-// Only what was written with this nonce counts; null: any, the file belongs to one turn. A line that was cut off is no
-// line: the engine was never told that its question was taken. The engine's process may have put anything in its place:
-// what is no file of a sensible size holds no question.
+// Reads only records with this nonce; null reads all, for a file that belongs to one turn. Ignores a line that was cut
+// off: the engine never got the tool's result for that question. The engine's process can replace the file, so anything
+// but a regular file within the size limit counts as no questions.
 export async function readAsks(path: string, nonce: string | null): Promise<Asks> {
   const text = await readText(path, { maxBytes: MAX_BYTES }).catch((error: unknown) => {
     if (error instanceof UnsafeFileError) return null;

@@ -1,5 +1,5 @@
-// The question tool as an MCP server: an agent asks a person with it, is told that the question was taken, and ends its
-// turn. It validates little: whatever an agent gives becomes a question that a person can read.
+// The question tool as an MCP server: an agent asks a person with it, gets a receipt, and ends its turn. It validates
+// little: any input of an agent becomes a question that a person can read.
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { Server } from '@modelcontextprotocol/server';
@@ -16,7 +16,7 @@ const TOOL = {
     'Ask the person you work for. Use it when you need a decision, a fact or a permission that you cannot find ' +
     'yourself. The person may be away: after the call END YOUR TURN at once; the answer comes as the next message.',
   inputSchema: ASK_INPUT,
-  // It changes nothing, so engines need no approval for it.
+  // The tool changes nothing, so engines need no approval for it.
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: false, openWorldHint: false },
 };
 
@@ -42,17 +42,17 @@ export async function serveAskTool({ file, nonce, version, input }: AskServerOpt
     appendAsk(file, nonce, { type: 'asked', question });
     return { content: [{ type: 'text' as const, text: writeReceipt(nonce) }] };
   });
-  // An engine that goes away closes the pipe.
+  // An engine that exits closes the pipe.
   const ended = once(input, 'end');
   await server.connect(new StdioServerTransport());
   await ended;
 }
 
 function hasWords(question: JsonObject): boolean {
-  const given: (Json | undefined)[] = [question.prompt, question.question, question.message];
+  const texts: (Json | undefined)[] = [question.prompt, question.question, question.message];
   return (
     isObject(question) &&
-    (given.some((text) => typeof text === 'string' && text.trim() !== '') ||
+    (texts.some((text) => typeof text === 'string' && text.trim() !== '') ||
       (Array.isArray(question.fields) && question.fields.length > 0))
   );
 }

@@ -1,7 +1,7 @@
-// The question tool as an agent sees it: its name, and what it can be given.
+// The question tool as an agent sees it: its name and its parameters.
 import type { JsonObject } from '../kernel/json.js';
 
-// ask_user would be dropped by Gemini.
+// Gemini would drop a tool named ask_user.
 export const ASK_TOOL = 'ask_human';
 
 const OPTION: JsonObject = {

@@ -1,24 +1,25 @@
-// A question of the tool has two witnesses: the file that the tool wrote, and the engine's output. Either is enough;
-// what only one of them saw is told, and so is a call in the output whose result does not carry the nonce of this turn.
+// A question of the tool has two witnesses: the file that the tool wrote, and the engine's output. Either is enough.
+// Questions that only one of them has are counted, and so are calls in the output whose result does not contain the
+// nonce of this turn.
 import { canonicalText, type JsonObject } from '../kernel/json.js';
 import { parseQuestion, type Question } from '../run/interaction.js';
 
 export interface Heard {
   readonly questions: readonly Question[];
-  // How many only the file has, and how many only the output.
+  // How many questions only the file has, and how many only the output.
   readonly onlyRecorded: number;
   readonly onlyPrinted: number;
-  // How many both have, but the output with another receipt than the tool gives in this turn, or with none.
+  // How many questions both have, but the output without this turn's receipt.
   readonly unsigned: number;
 }
 
 export interface Receipts {
   readonly nonce: string;
-  // Of the printed calls of the tool, in their order.
+  // The receipts of the printed tool calls, in their order.
   readonly printed: readonly (string | null)[];
 }
 
-// Without receipts nothing is said of them.
+// Without receipts, `unsigned` is 0.
 export function hearQuestions(
   recorded: readonly JsonObject[],
   printed: readonly Question[],

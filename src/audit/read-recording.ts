@@ -1,5 +1,5 @@
-// One recorded turn as a whole run: created, started, what the engine printed, judged. The same parser, stamp, fold and
-// judgement as a live turn; only the process and the store are missing.
+// Reads one recorded turn as a whole run: creation, start, engine output, judgement. It uses the same parser, stamp,
+// fold and judgement as a live turn, without a process and without a store.
 import { createHash, type Hash } from 'node:crypto';
 import type { Clock } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
@@ -11,19 +11,20 @@ import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { StreamName } from '../rasp/event.js';
 import { DEFAULT_MAX_ATTEMPT, FIRST_ATTEMPT, type ExecutionMode } from '../run/attempt.js';
 import type { Exit } from '../run/judge-completion.js';
-import { NO_FACTS } from '../run/guards.js';
-import { INITIAL_STATE } from '../run/statechart.js';
+import { NO_FACTS, type GuardFacts } from '../run/guards.js';
+import { startFold } from '../run/run-fold.js';
+import { INITIAL_STATE, type RunEvent, type RunState } from '../run/statechart.js';
 import { concludeTurn, type TurnConclusion } from '../turn/conclude-turn.js';
 import { EMPTY_JOURNAL } from '../store/store.js';
 import { summariseParser } from '../turn/parser-summary.js';
 import { RunJournal } from '../journal/run-journal.js';
-import { takeEdge } from '../journal/take-edge.js';
+import { takeEdge, type EdgeDetails } from '../journal/take-edge.js';
 
 export interface RecordingOptions {
   readonly engine: Engine;
   readonly mode: ExecutionMode;
   readonly prompt: string;
-  // The session id the turn was to continue, if it was a resumed one.
+  // The session id that a resumed turn continued, or null.
   readonly resumedFrom: string | null;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -49,7 +50,7 @@ export class RecordingReader {
     this.#parser = createTurnParser(options.engine);
     this.#journal = new RunJournal(
       { runId: options.ids.run(), engine: options.engine.name, attempt: FIRST_ATTEMPT },
-      EMPTY_JOURNAL,
+      { heads: EMPTY_JOURNAL, state: startFold(null) },
       options.clock,
     );
     this.#begin();
@@ -74,7 +75,7 @@ export class RecordingReader {
         exit,
         endedByUs: null,
         resumedFrom: options.resumedFrom,
-        // A recording has no home to look into: an id that was read counts.
+        // A recording has no home to check, so an id in the output is accepted.
         handleChecked: evidence.sessionId !== null,
         output: { kind: 'not_asked' },
       },
@@ -83,31 +84,34 @@ export class RecordingReader {
       streams: { stdout: this.#facts('stdout'), stderr: this.#facts('stderr') },
       parser: summariseParser(this.#parser.counts()),
     });
-    this.#write(conclusion.drafts);
+    const { event, facts, before, ...details } = conclusion.transition;
+    this.#write(before);
+    this.#takeEdge('running', event, { facts, details });
     return conclusion;
   }
 
   #begin(): void {
     const { engine, mode, prompt, resumedFrom } = this.#options;
-    const started = takeEdge(
-      INITIAL_STATE,
-      'turn.started',
-      { ...NO_FACTS, handle: resumedFrom !== null },
-      { now: this.#options.clock.now() },
-    );
-    invariant(started.legal, 'a queued run can start');
-    this.#write([
-      draft('lifecycle.run.created', { engine: engine.name, execution_mode: mode, prompt }),
-      started.changed,
-      draft('lifecycle.turn.started', { argv: [], resumed: resumedFrom !== null }),
-    ]);
+    this.#write([draft('lifecycle.run.created', { engine: engine.name, execution_mode: mode, prompt })]);
+    this.#takeEdge(INITIAL_STATE, 'turn.started', { facts: { ...NO_FACTS, handle: resumedFrom !== null } });
+    this.#write([draft('lifecycle.turn.started', { argv: [], resumed: resumedFrom !== null })]);
+  }
+
+  #takeEdge(
+    from: RunState,
+    event: RunEvent,
+    { facts, details = {} }: { readonly facts: GuardFacts; readonly details?: Omit<EdgeDetails, 'now'> },
+  ): void {
+    const taken = takeEdge(from, event, facts, { ...details, now: this.#options.clock.now() });
+    invariant(taken.legal, `a ${from} run takes ${event}`);
+    this.#write([taken.changed]);
   }
 
   #write(drafts: readonly RaspDraft[]): void {
     this.#journal.add(drafts);
-    const flush = this.#journal.take();
-    if (flush) this.#output.rasp(flush.rasp.bytes);
-    if (flush?.fcmp) this.#output.fcmp(flush.fcmp.bytes);
+    const lines = this.#journal.drain()?.lines;
+    if (lines) this.#output.rasp(lines.rasp.bytes);
+    if (lines?.fcmp) this.#output.fcmp(lines.fcmp.bytes);
   }
 
   #facts(stream: StreamName): { bytes: number; sha256: string } {

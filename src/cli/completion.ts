@@ -1,6 +1,6 @@
-// parley completion: a script for the shell that knows the commands, their options and the runs there are.
+// parley completion: prints a completion script for a shell, with the commands, their options and the stored runs.
 import type { Command } from 'commander';
-import { RequestError } from '../run/request-error.js';
+import { refusal } from '../run/request-error.js';
 import type { Io } from './io.js';
 
 interface Known {
@@ -14,15 +14,11 @@ const SHELLS: Readonly<Record<string, (commands: readonly Known[]) => string>> =
 
 export function printCompletion(shell: string, program: Command, io: Io): void {
   const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-  if (!script)
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      `there is no completion for "${shell}"; the shells are ${Object.keys(SHELLS).join(', ')}`,
-    );
+  if (!script) throw refusal('INVALID_ARGUMENT.shell', { shell, shells: Object.keys(SHELLS).join(', ') });
   io.stdout.write(script(describe(program)));
 }
 
-// What an argument may be, where that is known.
+// The values of an argument, if they are known.
 const WORDS: readonly (readonly [string, readonly string[]])[] = [
   ['engine', ['codex', 'codex-app-server', 'gemini', 'opencode', 'iflow', 'rehearsal']],
   ['shell', Object.keys(SHELLS)],

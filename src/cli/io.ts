@@ -1,4 +1,4 @@
-// What a command may touch of the outside, as arguments; and how it ends.
+// Everything outside the program that a command may use, passed as arguments; and the exit codes.
 import type { Readable, Writable } from 'node:stream';
 import { once } from 'node:events';
 import type { Clock } from '../kernel/clock.js';
@@ -13,26 +13,26 @@ export interface Io {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly env: Readonly<Record<string, string | undefined>>;
-  // Null: the folder was deleted.
+  // Null if the folder was deleted.
   readonly cwd: string | null;
   readonly machine: MachineFacts;
   readonly terminal: TerminalFacts;
-  // Answers how to stop listening. While somebody listens, the signal does not end the process.
+  // Returns a function that removes the handler. While a handler is set, the signal does not end the process.
   readonly onSignal: (signal: Signal, handler: () => void) => () => void;
-  // Called once, after an exception or a rejection that nothing has caught. The process ends when the handler is done,
-  // and after 5 s in any case.
+  // Called once, after an uncaught exception or rejection. The process ends when the handler is done, after 5 s at
+  // the latest.
   readonly onCrash: (handler: (error: unknown) => Promise<void>) => void;
   // Calls `restore` if the process exits or is ended by a signal before the terminal is released.
   readonly holdTerminal: (restore: () => void) => () => void;
-  // The exit code when the reader of stdout goes away; succeeded, unless a run is left to itself by that.
+  // Sets the exit code for a closed stdout pipe: success, unless a run then continues unwatched.
   readonly setBrokenPipeCode: (code: number) => void;
-  // The command that started this process to work for it, if one did.
+  // The command that started this process as its worker; null if none did.
   readonly parent: Parent | null;
 }
 
-export type Signal = 'SIGINT' | 'SIGTERM';
+type Signal = 'SIGINT' | 'SIGTERM';
 
-export interface MachineFacts {
+interface MachineFacts {
   readonly home: string;
   readonly userName: string;
   readonly hostName: string;
@@ -40,17 +40,17 @@ export interface MachineFacts {
   readonly arch: string;
   readonly pid: number;
   readonly cores: number;
-  // The Node that runs us, the script that it was given, and the folder of the built program.
+  // The Node executable, the script it was started with, and the folder of the built program.
   readonly node: string;
   readonly entry: string;
   readonly programs: string;
 }
 
-export interface TerminalFacts {
+interface TerminalFacts {
   readonly stdin: boolean;
   readonly stdout: boolean;
   readonly stderr: boolean;
-  // As they are now: a window may be resized at any time.
+  // Functions, because a window may be resized at any time.
   readonly columns: () => number;
   readonly rows: () => number;
 }
@@ -58,7 +58,7 @@ export interface TerminalFacts {
 export interface Parent {
   send(message: Json): Promise<void>;
   disconnect(): void;
-  // It has ended, or does not listen any more.
+  // Resolves when the parent has exited or disconnected.
   readonly gone: Promise<void>;
 }
 
@@ -70,37 +70,49 @@ export function exitCodeOf(status: RunState): number {
   return status === 'canceled' ? EXIT.canceled : EXIT.failed;
 }
 
-// What JSON does not escape although a terminal obeys it or does not show it.
+// Characters that JSON does not escape, but that a terminal obeys or does not show.
 const UNSEEN = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-// Gathers lines of JSON and writes them in large pieces; waits while the reader is slow, so nothing piles up. On a
-// terminal, which an engine must not control, the same values are written with more escapes.
+// Buffers JSON lines and writes them in large chunks; waits for a slow reader, so memory stays bounded. On a terminal,
+// which an engine must not control, it escapes more characters of the same values.
 export class LineWriter {
   readonly #stream: Writable;
   readonly #isTerminal: boolean;
   #pending: Buffer[] = [];
+  #pendingBytes = 0;
 
   constructor({ stdout, terminal }: Pick<Io, 'stdout' | 'terminal'>) {
     this.#stream = stdout;
     this.#isTerminal = terminal.stdout;
   }
 
-  addLine(line: string): void {
-    this.#pending.push(Buffer.from(`${line}\n`));
+  get pendingBytes(): number {
+    return this.#pendingBytes;
   }
 
-  // Bytes that are whole lines already.
+  addLine(line: string): void {
+    this.addBytes(Buffer.from(`${line}\n`));
+  }
+
+  // Adds bytes that consist of complete lines.
   addBytes(lines: Buffer): void {
     this.#pending.push(lines);
+    this.#pendingBytes += lines.length;
   }
 
   async flush(): Promise<void> {
     if (this.#pending.length === 0) return;
     const bytes = Buffer.concat(this.#pending);
     this.#pending = [];
-    if (!this.#stream.write(this.#isTerminal ? escapeUnseen(bytes.toString('utf8')) : bytes))
-      await once(this.#stream, 'drain');
+    this.#pendingBytes = 0;
+    this.#stream.write(this.#isTerminal ? escapeUnseen(bytes.toString('utf8')) : bytes);
+    await drained(this.#stream);
   }
+}
+
+// Waits while the reader of a stream is slow.
+export async function drained(stream: Writable): Promise<void> {
+  if (stream.writableNeedDrain) await once(stream, 'drain');
 }
 
 function escapeUnseen(json: string): string {

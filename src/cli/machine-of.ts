@@ -1,5 +1,5 @@
-// The machine that a command runs on, as engines are reached from it.
-import type { Machine } from '../host/machine.js';
+// Describes the machine on which a command runs.
+import type { Machine } from '../machine/machine.js';
 import type { Io } from './io.js';
 
 export function machineOf({ env, machine }: Io): Machine {

@@ -1,12 +1,17 @@
-// Opens what runs are kept in: the data directory alone, or with PARLEY_DATABASE_URL a PostgreSQL database that other
-// hosts share, beside the data directory for their files.
+// Opens the storage of runs: the data directory alone, or with PARLEY_DATABASE_URL a shared PostgreSQL database plus
+// the data directory for files.
 import { existsSync, realpathSync } from 'node:fs';
 import { uptime } from 'node:os';
-import type { Membership } from '../dispatch/postgres/join-cluster.js';
+import type { DispatchHandlers } from '../dispatch/dispatch.js';
+import type { OrchestratorDeps } from '../journal/deps.js';
+import type { HostPorts } from '../ownership/ownership.js';
+import type { Membership } from '../ownership/postgres/join-cluster.js';
+import { singleHost } from '../ownership/single-host.js';
 import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
 import { ENGINES } from '../engines/registry.js';
-import { findProgram } from '../host/machine.js';
-import type { Settings } from '../host/settings.js';
+import { findProgram } from '../machine/programs/find-program.js';
+import type { Settings } from '../settings/settings.js';
 import type { Database } from '../store/postgres/connection/database.js';
 import { siteAt } from '../store/postgres/hosts/site.js';
 import {
@@ -25,14 +30,16 @@ import { writerOf } from './writer-of.js';
 
 export interface OpenData {
   readonly data: DataDir;
-  // The other hosts, where there may be some.
+  // The cluster of hosts; null without a shared database.
   readonly cluster: Membership | null;
-  // That of the hosts, where there may be some.
+  // How this host shares runs and files with others.
+  readonly ports: HostPorts & Pick<OrchestratorDeps, 'createDispatch'>;
+  // The clock that the hosts share, or the local clock.
   readonly clock: Clock;
 }
 
 export interface ReadData extends DataDir {
-  // Somebody is there who goes on with runs that are not at rest.
+  // Whether a process exists that continues queued and running runs.
   hasWriter(): Promise<boolean>;
 }
 
@@ -40,12 +47,12 @@ export function databaseUrl({ env }: Io): string | null {
   return env['PARLEY_DATABASE_URL'] || null;
 }
 
-// What this machine is called among the hosts.
+// The name of this machine among the hosts.
 export function hostNameOf({ env, machine }: Io): string {
   return env['HOSTNAME'] || machine.hostName;
 }
 
-// Only to look; null: there is nothing yet.
+// Opens the storage for reading; null if there is none yet.
 export async function openToRead(path: string, io: Io): Promise<ReadData | null> {
   const url = databaseUrl(io);
   if (url === null) {
@@ -61,13 +68,13 @@ export async function openToRead(path: string, io: Io): Promise<ReadData | null>
     store,
     access: new PostgresAccess(store),
     close: () => store.close(),
-    // What a host leaves behind, any other takes over.
+    // Any live host takes over the runs of one that exited.
     hasWriter: async () => (await listLiveHosts(store.database)).length > 0,
   };
 }
 
 export interface OpenAccess extends AccessDir {
-  // The database that hosts share; null: a data directory alone.
+  // The shared database; null for a data directory alone.
   readonly database: Database | null;
 }
 
@@ -81,27 +88,32 @@ export async function openAccessTables(path: string, io: Io): Promise<OpenAccess
   return { access: new PostgresAccess(store), database: store.database, close: () => store.close() };
 }
 
-// `serves`: it stays, and plays what others have created.
-export async function openToWrite(
-  path: string,
-  io: Io,
-  settings: Settings,
-  serves: boolean,
-  onFailure: (error: unknown) => void,
-): Promise<OpenData> {
+export interface WriteOptions {
+  readonly settings: Settings;
+  // The process is a server: it also executes runs that others have created.
+  readonly serves: boolean;
+  readonly log: Log;
+}
+
+export async function openToWrite(path: string, io: Io, { settings, serves, log }: WriteOptions): Promise<OpenData> {
+  const onFailure = (error: unknown): void => log.error(error);
   const url = databaseUrl(io);
-  if (url === null) return { data: await openDataDir(path, writerOf(io)), cluster: null, clock: io.clock };
-  // Loaded when they are needed: a command on a data directory alone begins without them.
+  if (url === null) {
+    const data = await openDataDir(path, writerOf(io));
+    return { data, cluster: null, ports: singleHost(data.store), clock: io.clock };
+  }
+  // Loaded on demand: a command on a data directory alone starts faster without them.
   const { openPostgres } = await import('../store/postgres/connection/open-postgres.js');
-  const { joinCluster } = await import('../dispatch/postgres/join-cluster.js');
+  const { joinCluster } = await import('../ownership/postgres/join-cluster.js');
   const { PostgresAccess } = await import('../store/postgres/access/access.js');
-  const { SharedClock } = await import('../dispatch/postgres/shared-clock.js');
+  const { SharedClock } = await import('../ownership/postgres/shared-clock.js');
+  const { PostgresDispatch } = await import('../dispatch/postgres/postgres-dispatch.js');
   const { timers } = io;
   const clock = new SharedClock(io.clock, () => performance.now());
   const { files, lease_sec: leaseSec, gone_sec: goneSec, connections } = settings.cluster;
   const opened: Undo[] = [];
   try {
-    // Of files that are on this disk there is one host; of shared ones, as many as there are.
+    // Local files have one host, so it takes the lock. Shared files may have several hosts.
     if (files === 'host') opened.push(await lockDataDir(path, writerOf(io)));
     const real = realpathSync(path);
     const site = siteAt(real, files);
@@ -120,9 +132,16 @@ export async function openToWrite(
     );
     opened.push(() => cluster.leave());
     const access = new PostgresAccess(store);
-    return { data: { path: real, store, access, close: () => undoAll(opened) }, cluster, clock };
+    const ports = {
+      ownership: cluster,
+      peers: cluster,
+      files: cluster,
+      createDispatch: (handlers: DispatchHandlers, slots: number) =>
+        new PostgresDispatch({ store, ownership: cluster, clock, timers }, handlers, slots),
+    };
+    return { data: { path: real, store, access, close: () => undoAll(opened) }, cluster, ports, clock };
   } catch (error) {
-    // Why it could not be opened is what counts.
+    // A failure to clean up must not hide why the directory could not be opened.
     await undoAll(opened).catch(onFailure);
     throw error;
   }
@@ -130,7 +149,7 @@ export async function openToWrite(
 
 type Undo = () => void | Promise<void>;
 
-// What was opened last goes first, and each of them, whatever becomes of the others.
+// Undoes in reverse order, and continues when one of the steps fails.
 async function undoAll(opened: Undo[]): Promise<void> {
   const last = opened.pop();
   if (!last) return;
@@ -141,7 +160,7 @@ async function undoAll(opened: Undo[]): Promise<void> {
   }
 }
 
-// The engines whose programs this host has, for the others to know.
+// The engines installed on this host, published to the other hosts.
 function listInstalled(io: Io, settings: Settings): string[] {
   return ENGINES.filter((engine) => findProgram(engine, machineOf(io), settings).program !== null).map(
     ({ name }) => name,

@@ -1,28 +1,31 @@
-// Opens the data directory to write, which one process at a time may do, with everything that plays runs.
-import { appendFileSync, constants, existsSync, mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+// Opens the data directory for writing, with everything that executes runs. Only one process at a time may do so.
+import { constants, existsSync, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { startResident } from '../app-server/start-resident.js';
 import { namedHooks } from '../hooks/load-hooks.js';
 import { ENGINES } from '../engines/registry.js';
-import { createEngineHost } from '../host/engine-host.js';
-import { EngineKnowledge } from '../host/engine-knowledge.js';
-import { KnowledgeFile } from '../host/knowledge-file.js';
-import { readSettings } from '../host/settings.js';
-import { toTimestamp, type Clock } from '../kernel/clock.js';
+import { createEngineRuntime } from '../machine/create-engine-runtime.js';
+import { EngineKnowledge } from '../machine/programs/engine-knowledge.js';
+import { KnowledgeFile } from '../machine/knowledge-file.js';
+import { LiveSettings } from '../settings/live-settings.js';
+import type { Settings } from '../settings/settings.js';
+import type { RunDefaults } from '../journal/deps.js';
+import type { Clock } from '../kernel/clock.js';
 import { createIds } from '../kernel/ids.js';
-import { redact } from '../kernel/redact.js';
+import { toFailureCallback, type Log } from '../kernel/log.js';
 import { Orchestrator } from '../orchestrator/orchestrator.js';
-import { RequestError } from '../run/request-error.js';
-import type { Membership } from '../dispatch/postgres/join-cluster.js';
+import { refusal } from '../run/request-error.js';
+import type { Membership } from '../ownership/postgres/join-cluster.js';
 import type { DataDir } from '../store/sqlite/data-dir.js';
 import type { Actor } from '../store/store.js';
-import { safeText } from '../terminal/safe-text.js';
 import { checkFolder } from './data-dir.js';
 import type { Io } from './io.js';
 import { machineOf } from './machine-of.js';
 import { openToWrite } from './open-data.js';
+import { openLogFile } from './open-log.js';
 import { reasonOf } from '../kernel/system-error.js';
 
-// Folder by folder: mkdir's own way to do that never ends where nothing can be made, in /proc for one.
+// Creates one folder after the other: a recursive mkdir never returns where nothing can be created, such as in /proc.
 function makeFolder(path: string): void {
   const above = dirname(path);
   if (existsSync(path)) return;
@@ -30,9 +33,9 @@ function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process may have made it just now.
+    // Another process may have created it at the same time.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw new RequestError('DATA_DIR_UNUSABLE', `the data directory ${path} cannot be made: ${reasonOf(error)}`);
+      throw refusal('DATA_DIR_UNUSABLE.not_created', { path, reason: reasonOf(error) });
   }
 }
 
@@ -42,26 +45,42 @@ export interface OpenWriter {
   readonly clock: Clock;
   readonly orchestrator: Orchestrator;
   readonly knowledge: EngineKnowledge;
+  // Applies changed settings that are not read anew each time they are used.
+  applySettings(): void;
   close(): Promise<void>;
 }
 
 export interface OpenOptions {
-  // It stays: only then a process may wait with its run as long as the run does.
+  // The process is a server: only then may an engine process stay resident while its run waits.
   readonly serves?: boolean;
   readonly plays?: boolean;
-  // The address that people use, empty while it is not known; else public_url of the settings.
+  // Settings that may change while the writer is open. Default: those in the file when it opens.
+  readonly settings?: LiveSettings;
+  // The address that people use, empty while it is unknown. Default: public_url of the settings.
   readonly baseUrl?: () => string;
-  readonly onFailure?: (runId: string, error: unknown) => void;
+  // Default: parley.log in the data directory.
+  readonly log?: Log;
 }
 
 export async function openWriter(path: string, io: Io, options: OpenOptions = {}): Promise<OpenWriter> {
-  const { plays = true, serves = false, onFailure = (runId, error) => logFailure(path, io, runId, error) } = options;
+  const { plays = true, serves = false, log = openLogFile(path, io) } = options;
   checkFolder(path, constants.W_OK | constants.X_OK);
-  const settings = readSettings(path);
+  const live = options.settings ?? new LiveSettings(path);
+  // In force until this process ends.
+  const settings = live.current;
   makeFolder(path);
-  const { data, cluster, clock } = await openToWrite(path, io, settings, serves, (error) => onFailure('', error));
+  const { data, cluster, ports, clock } = await openToWrite(path, io, { settings, serves, log });
+  const programs = {
+    get engines() {
+      return live.current.engines;
+    },
+    get env_passthrough() {
+      return live.current.env_passthrough;
+    },
+  };
   const file = new KnowledgeFile(data.path);
-  const knowledge = new EngineKnowledge({ machine: machineOf(io), settings, clock: io.clock, timers: io.timers, file });
+  const machine = machineOf(io);
+  const knowledge = new EngineKnowledge({ machine, settings: programs, clock: io.clock, timers: io.timers, file });
   try {
     const deps = {
       store: data.store,
@@ -69,26 +88,32 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
       ids: createIds(clock),
       timers: io.timers,
       dataDir: data.path,
-      host: createEngineHost(machineOf(io), settings, { clock: io.clock, timers: io.timers, file, knowledge }),
-      queueLimit: settings.queue_limit,
+      runtime: createEngineRuntime(machine, programs, {
+        clock: io.clock,
+        timers: io.timers,
+        file,
+        knowledge,
+        startResident: (_engine, start) => startResident(start, { ...machine, clock: io.clock, timers: io.timers }),
+      }),
+      queueLimit: () => live.current.queue_limit,
       hooks: namedHooks(settings.webhooks),
       runUrl: (runId: string) => {
         const base = options.baseUrl?.() ?? settings.public_url?.replace(/\/+$/, '') ?? '';
         return base === '' ? null : `${base}/runs/${runId}`;
       },
-      turnDefaults: { ...settings.defaults, silence_notice_sec: settings.silence_notice_sec },
-      sticky: serves && settings.sessions.sticky,
-      ...(cluster ? { cluster } : {}),
+      runDefaults: () => runDefaultsOf(live.current),
+      mayNeedProcess: serves && settings.sessions.sticky,
+      ...ports,
     };
-    const slots = settings.slots ?? Math.max(2, io.machine.cores);
+    const slots = (): number => live.current.slots ?? Math.max(2, io.machine.cores);
     const orchestrator = await Orchestrator.open(deps, {
-      slots,
+      slots: slots(),
       recovery: settings.recovery,
       residents: { parkAfterMs: settings.sessions.park_after_sec * 1000, max: settings.sessions.max_resident },
       plays,
-      onFailure,
+      onFailure: toFailureCallback(log),
     });
-    // So that the first runs find out nothing by themselves.
+    // Probes the engines early, so that the first runs need not.
     if (serves) void knowledge.learnAll(ENGINES);
     return {
       data,
@@ -96,6 +121,7 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
       clock,
       orchestrator,
       knowledge,
+      applySettings: () => orchestrator.setSlots(slots()),
       close: async () => {
         await orchestrator.close();
         await knowledge.close();
@@ -109,25 +135,12 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
   }
 }
 
-// Who answers and cancels here: the person whose account it is.
-export function actorOf(io: Io): Actor {
-  return { kind: 'user', name: io.machine.userName };
+export function runDefaultsOf({ defaults, silence_notice_sec: silence }: Settings): RunDefaults {
+  const { mode, permission, model, ...limits } = defaults;
+  return { mode, permission, model, limits: { ...limits, silence_notice_sec: silence } };
 }
 
-// For the operator; nobody may be there to read it on a screen.
-export function logFailure(path: string, io: Io, runId: string, error: unknown): void {
-  const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  try {
-    appendFileSync(
-      join(path, 'parley.log'),
-      JSON.stringify({
-        ts: toTimestamp(io.clock.now()),
-        run_id: runId === '' ? undefined : runId,
-        error: safeText(redact(message)),
-      }) + '\n',
-      { mode: 0o600 },
-    );
-  } catch {
-    // A log that cannot be written must not break what it tells of.
-  }
+// The actor of local commands: the owner of this account.
+export function actorOf(io: Io): Actor {
+  return { kind: 'user', name: io.machine.userName };
 }

@@ -1,21 +1,18 @@
-// What is told in a sentence: a call that was refused, and data that cannot be used. Anything else is a defect of ours.
+// Turns an error into one that a person can act on: a refused call, or unusable data. Null for any other error, which
+// is a defect of Parley.
 import { damageIn } from '../kernel/stored-json.js';
-import { RequestError } from '../run/request-error.js';
+import { RequestError, refusal } from '../run/request-error.js';
 import { explainSqlite } from '../store/sqlite/explain-sqlite.js';
 
 export function refusalOf(error: unknown): RequestError | null {
   if (error instanceof RequestError) return error;
   const damage = damageIn(error);
-  if (damage)
-    return new RequestError(
-      'DATA_DIR_UNUSABLE',
-      `what is stored is damaged (parley verify --all looks at every run): ${damage.message}`,
-    );
+  if (damage) return refusal('DATA_DIR_UNUSABLE.damaged_data', { reason: damage.message });
   if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR')) return null;
-  // What the database refuses by its own rules was asked wrongly.
+  // A violated constraint or a wrong statement is a defect of Parley.
   if (/constraint|no such|syntax/i.test(error.message)) return null;
   const damaged = explainSqlite(error.message);
   return damaged === null
-    ? new RequestError('STORE_UNAVAILABLE', `the database cannot be used: ${error.message}`)
+    ? refusal('STORE_UNAVAILABLE.database', { reason: error.message })
     : new RequestError('DATA_DIR_UNUSABLE', damaged);
 }

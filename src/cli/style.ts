@@ -1,4 +1,4 @@
-// How text looks on this terminal: colours only for a person who has not said no, and never wider than the screen.
+// The style of output on this terminal: colour only on a terminal without NO_COLOR, and never wider than the screen.
 import type { Style } from '../terminal/style.js';
 import type { Io } from './io.js';
 
@@ -11,7 +11,7 @@ export function styleOf(io: Io, stream: 'stdout' | 'stderr' = 'stdout'): Style {
   const wanted = force !== undefined && force !== '' && force !== '0' ? true : tty && term !== 'dumb';
   return {
     colour: wanted && (no === undefined || no === ''),
-    // Read at each print: a window may be resized meanwhile.
+    // Read at each print, because the window may be resized.
     get width() {
       return tty ? Math.max(NARROWEST, io.terminal.columns()) : PLAIN_WIDTH;
     },

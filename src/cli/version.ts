@@ -1,4 +1,4 @@
-// The version, from package.json, which stands beside src/ and dist/ alike.
+// Reads the version from package.json, which is next to both src/ and dist/.
 import { readFileSync } from 'node:fs';
 
 export function readVersion(): string {

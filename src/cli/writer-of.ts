@@ -1,4 +1,4 @@
-// This process, as whoever writes to a data directory.
+// Describes this process as the writer of a data directory.
 import { readStartTime } from '../process/process-table.js';
 import type { Writer } from '../store/sqlite/data-dir.js';
 import type { Io } from './io.js';

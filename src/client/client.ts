@@ -1,134 +1,84 @@
-// Calls of a Parley server as functions. A stream goes on where it was after every loss of the connection: no event is
-// left out and none comes twice. What the server refuses is thrown as a ParleyError with its code.
+// Calls a Parley server. A stream reconnects after a lost connection and continues after its last event, without gaps
+// or duplicates. An error response is thrown as a ParleyError with its code.
 import type { FcmpEvent } from '../fcmp/event.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { CreateRunRequest } from '../commands/create-request.js';
-import type { Reply } from '../commands/reply.js';
+import type { Reply as UncheckedReply } from '../commands/reply.js';
 import type { InteractionView, RunSummaryView, RunView } from '../journal/run-view.js';
-import type { ShortenedPart } from '../store/summary-reader.js';
 import type { RaspEvent } from '../rasp/event.js';
 import type { AuditPage, SessionPage, SignedIn, SignInLink } from './access-types.js';
+import type {
+  ChangeOptions,
+  ClientOptions,
+  ContinueRequest,
+  InboxChange,
+  InboxFilter,
+  InboxItem,
+  InboxPage,
+  LogRange,
+  RetryRequest,
+  RunFilter,
+  RunPage,
+  RunResult,
+  RunsChange,
+  StreamOptions,
+  Verification,
+  VerifyProgress,
+} from './call-types.js';
 import { ParleyError } from './parley-error.js';
 import { readFrames, type Frame } from './read-frames.js';
+import type { Reply } from './reply-types.js';
 
-export interface ClientOptions {
-  // For instance http://127.0.0.1:7717; in a page of the server itself: ''.
-  readonly url: string;
-  // A page that was signed in needs none.
-  readonly token?: string | undefined;
-  readonly fetch?: typeof fetch;
-  // How to wait before coming back; for tests.
-  readonly wait?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
-}
-
-export interface RunFilter {
-  readonly status?: RunView['status'];
-  readonly engine?: string;
-  // name=value
-  readonly label?: string;
-  readonly cursor?: string;
-  readonly limit?: number;
-}
-
-export interface InboxFilter {
-  readonly engine?: string;
-  readonly label?: string;
-  readonly overdue?: boolean;
-  readonly cursor?: string;
-  readonly limit?: number;
-}
-
-export interface InboxItem extends InteractionView {
-  readonly engine: string;
-  readonly prompt: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** The parts that are longer than shown. Read a truncated question with `interaction()` before you answer it. */
-  readonly truncated: readonly ShortenedPart[];
-}
-
-// reset: forget what you know; ready: everything that waits was told; then as it changes.
-export type InboxChange =
-  | { readonly type: 'reset' }
-  | { readonly type: 'ready' }
-  | { readonly type: 'pending' | 'resolved'; readonly item: InboxItem };
-
-// reset: what is known may be old; ready: from here on every change is told, so list what there is now; then as they
-// change.
-export type RunsChange =
-  | { readonly type: 'reset' }
-  | { readonly type: 'ready' }
-  | { readonly type: 'run'; readonly run: RunSummaryView }
-  | { readonly type: 'gone'; readonly run_id: string };
-
-export interface StreamOptions {
-  // The seq of the last event that is known.
-  readonly cursor?: number;
-  readonly signal?: AbortSignal;
-  // Told before it tries again, with what went wrong.
-  readonly onReconnect?: (error: ParleyError) => void;
-  // Told when it is connected, again too.
-  readonly onOpen?: () => void;
-}
-
+/** The client of one server. Every call rejects with a `ParleyError` if the server refuses it or cannot be reached. */
 export interface ParleyClient {
-  // Tried again while the server cannot be reached: with its key it starts one run. The same goes for reply.
+  /** Starts a run. While the server is unreachable the call is repeated: with its idempotency key it starts one run. */
   create(request: CreateRunRequest): Promise<RunView>;
+  /** Returns a run. */
   get(runId: string): Promise<RunView>;
   /**
-   * Newest first, in short form: `get()` has a run whole. A page may have fewer runs than `limit`; `next_cursor` tells
-   * whether more follow.
+   * Lists runs, newest first, in short form; `get()` returns a complete run. A page may have fewer runs than `limit`;
+   * `next_cursor` shows whether more follow.
    */
-  list(filter?: RunFilter): Promise<{ readonly runs: readonly RunSummaryView[]; readonly next_cursor: string | null }>;
+  list(filter?: RunFilter): Promise<RunPage>;
+  /** Cancels a run. Resolves when every process of its agent has exited. */
   cancel(runId: string): Promise<RunView>;
-  retry(runId: string, request?: { readonly request_id?: string; readonly force?: boolean }): Promise<RunView>;
-  continueFrom(
-    runId: string,
-    request: { readonly prompt: string; readonly request_id?: string; readonly force?: boolean },
-  ): Promise<RunView>;
-  // A new run with a copy of the conversation; the other stays as it is.
-  fork(
-    runId: string,
-    request: { readonly prompt: string; readonly request_id?: string; readonly force?: boolean },
-  ): Promise<RunView>;
+  /** Starts an ended run again as a new run, from its session if it has one. */
+  retry(runId: string, request?: RetryRequest): Promise<RunView>;
+  /** Starts a new run in the session of an ended run. */
+  continueFrom(runId: string, request: ContinueRequest): Promise<RunView>;
+  /** Starts a new run with a copy of the conversation of another run, which stays as it is. */
+  fork(runId: string, request: ContinueRequest): Promise<RunView>;
+  /** Deletes an ended run and its files. */
   delete(runId: string): Promise<void>;
-  reply(runId: string, reply: Reply, options?: { readonly signal?: AbortSignal }): Promise<RunView>;
-  result(runId: string): Promise<{
-    readonly run_id: string;
-    readonly status: RunView['status'];
-    readonly result: Json;
-    readonly error: RunView['error'];
-  }>;
-  // What the engine printed: of the last turn, or of one, whole or a part.
-  logs(
-    runId: string,
-    part?: {
-      readonly attempt?: number;
-      readonly stream?: 'stdout' | 'stderr';
-      readonly byte_from?: number;
-      readonly byte_to?: number;
-    },
-  ): Promise<Uint8Array>;
-  verify(runId: string): Promise<{
-    readonly run_id: string;
-    readonly ok: boolean;
-    readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly finding: string }[];
-  }>;
+  /**
+   * Answers the open question; the run continues. While the server is unreachable the call is repeated: with its
+   * idempotency key the answer is applied once. `answerTo` builds a typed reply; pass an `UncheckedReply` to leave the
+   * check to the server.
+   */
+  reply(runId: string, reply: Reply | UncheckedReply, options?: { readonly signal?: AbortSignal }): Promise<RunView>;
+  /** Returns the result of a run. */
+  result(runId: string): Promise<RunResult>;
+  /** Returns the bytes that the engine printed: by default all of the last turn. */
+  logs(runId: string, range?: LogRange): Promise<Uint8Array>;
+  /** Checks that nothing recorded was altered. `onProgress` is called about twice a second while the check runs. */
+  verify(runId: string, options?: { readonly onProgress?: (progress: VerifyProgress) => void }): Promise<Verification>;
+  /** Returns the open question of a run. Rejects with `INTERACTION_NOT_FOUND` if there is none. */
   interaction(runId: string): Promise<InteractionView>;
-  inbox(
-    filter?: InboxFilter,
-  ): Promise<{ readonly interactions: readonly InboxItem[]; readonly next_cursor: string | null }>;
-  // The conversation, until the run has ended.
+  /** Lists the open questions of all runs, oldest first. */
+  inbox(filter?: InboxFilter): Promise<InboxPage>;
+  /** Streams the conversation until the run has ended. */
   events(runId: string, options?: StreamOptions): AsyncGenerator<FcmpEvent, void>;
-  // What was observed, until the run has ended.
+  /** Streams the observed events until the run has ended. */
   rasp(runId: string, options?: StreamOptions): AsyncGenerator<RaspEvent, void>;
-  inboxChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<InboxChange, void>;
-  // Each run that is new, changes its state, or asks.
-  runChanges(options?: Omit<StreamOptions, 'cursor'>): AsyncGenerator<RunsChange, void>;
+  /** Streams the inbox: every open question, then changes. */
+  inboxChanges(options?: ChangeOptions): AsyncGenerator<InboxChange, void>;
+  /** Streams the runs that are new, change their state, ask a question or are deleted. */
+  runChanges(options?: ChangeOptions): AsyncGenerator<RunsChange, void>;
   /** Signs this browser in with the code of a link or a token; the session is in a cookie. For pages of the server. */
   signIn(by: { readonly code: string } | { readonly token: string }): Promise<SignedIn>;
   /** Ends this browser's session. */
   signOut(): Promise<void>;
-  /** Makes a link that signs one browser in, once. For operators. */
+  /** Creates a link that signs one browser in, once. For operators. */
   createSignInCode(options?: { readonly as?: string; readonly expires_in_sec?: number }): Promise<SignInLink>;
   /** Lists the browsers that are signed in: your own, or all for operators. */
   sessions(page?: { readonly cursor?: string; readonly limit?: number }): Promise<SessionPage>;
@@ -136,22 +86,30 @@ export interface ParleyClient {
   endSession(sessionId: string): Promise<void>;
   /** Reads the administrative journal, by seq. For operators. */
   audit(page?: { readonly after?: number; readonly limit?: number }): Promise<AuditPage>;
-  // Anything else: the answer as it is.
+  /** Sends any other request and returns the response as it is. */
   request(method: string, path: string, body?: Json): Promise<Response>;
+}
+
+// The optional parts of a request.
+interface Sent {
+  // Sent as JSON.
+  readonly body?: object | Json | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
-// A quarter, a half, one, two, four and eight seconds: time enough to start a server again.
+// Pauses of a quarter, a half, one, two, four and eight seconds: enough for a server to restart.
 const MOST_TRIES = 7;
-// The server gives a sign of life three times as often.
+// The server sends a comment three times as often.
 const SILENCE_MS = 45_000;
 
+/** Creates a client. It connects only when it is used. */
 export function createClient({ url, token, fetch: send = fetch, wait = pause }: ClientOptions): ParleyClient {
   const base = url.replace(/\/+$/, '');
   const credentials: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
 
-  async function request(method: string, path: string, body?: Json, signal?: AbortSignal): Promise<Response> {
+  async function request(method: string, path: string, { body, signal }: Sent = {}): Promise<Response> {
     const headers = { ...credentials, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
     let response: Response;
     try {
@@ -165,8 +123,6 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
       throw new ParleyError(
         'UNREACHABLE',
         `${base === '' ? 'the server' : `the server at ${base}`} cannot be reached: ${reasonOf(cause)}`,
-        0,
-        {},
         { cause },
       );
     }
@@ -174,30 +130,26 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     return response;
   }
 
-  async function call<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
-    const response = await request(method, path, body as Json | undefined, signal);
+  async function call<T>(method: string, path: string, sent?: Sent): Promise<T> {
+    const response = await request(method, path, sent);
     if (response.status === 204) return undefined as T;
     try {
       return (await response.json()) as T;
     } catch (cause) {
-      // Text that is no JSON is not Parley's; anything else is an answer that broke off.
+      // Another program sent a text that is not JSON. Any other error means that the response is incomplete.
+      const { status } = response;
       if (cause instanceof SyntaxError)
-        throw new ParleyError(
-          'INTERNAL',
-          `the answer to ${method} ${path} is not JSON`,
-          response.status,
-          {},
-          { cause },
-        );
-      throw new ParleyError('UNREACHABLE', `the answer of the server broke off: ${reasonOf(cause)}`, 0, {}, { cause });
+        throw new ParleyError('INTERNAL', `the answer to ${method} ${path} is not JSON`, { status, cause });
+      throw new ParleyError('UNREACHABLE', `the answer of the server broke off: ${reasonOf(cause)}`, { cause });
     }
   }
 
-  // Safe to repeat: it only looks, or its key makes it count once.
-  async function callSafely<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
+  // Retries a request that is safe to repeat: it only reads, or has an idempotency key.
+  async function callSafely<T>(method: string, path: string, sent: Sent = {}): Promise<T> {
+    const { signal } = sent;
     for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
       try {
-        return await call<T>(method, path, body, signal);
+        return await call<T>(method, path, sent);
       } catch (error) {
         if (!(error instanceof ParleyError && error.passing) || tries === MOST_TRIES || signal?.aborted) throw error;
       }
@@ -205,28 +157,28 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     }
   }
 
-  // The frames of one connection after the other, in groups, for as long as the reader wants them.
+  // Yields the frames of one connection after another, in groups, until the reader stops.
   async function* connect(
     pathOf: () => string,
-    { signal, onReconnect, onOpen }: StreamOptions,
+    { signal, onReconnect, onOpen }: ChangeOptions,
   ): AsyncGenerator<readonly Frame[], void> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       const silence = new Silence(signal);
       try {
-        const response = await request('GET', pathOf(), undefined, silence.signal);
+        const response = await request('GET', pathOf(), { signal: silence.signal });
         onOpen?.();
         if (response.body)
           for await (const frames of readFrames(response.body, () => silence.heard())) {
             pauseMs = FIRST_PAUSE_MS;
             yield frames;
           }
-        throw new ParleyError('UNREACHABLE', 'the connection was closed', 0);
+        throw new ParleyError('UNREACHABLE', 'the connection was closed');
       } catch (error) {
         if (signal?.aborted) return;
         const failure =
           error instanceof ParleyError
             ? error
-            : new ParleyError('UNREACHABLE', `the connection was lost: ${reasonOf(error)}`, 0, {}, { cause: error });
+            : new ParleyError('UNREACHABLE', `the connection was lost: ${reasonOf(error)}`, { cause: error });
         if (!failure.passing) throw failure;
         onReconnect?.(failure);
       } finally {
@@ -246,45 +198,70 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     for await (const frames of connect(() => `/v1/runs/${encodeURIComponent(runId)}/${kind}?cursor=${seq}`, options)) {
       for (const { event, data } of frames) {
         if (event === 'end') return;
-        // A damaged piece of the journal: the stream goes on behind it.
+        // A damaged part of the journal: the stream continues after it.
         if (event === 'damaged') seq = Math.max(seq, (JSON.parse(data) as { to_seq: number }).to_seq);
         if (event !== 'message') continue;
-        const told = JSON.parse(data) as E;
-        if (told.seq <= seq) continue;
-        if (told.seq !== seq + 1) throw new ParleyError('INTERNAL', `event ${told.seq} came after ${seq}`, 0);
-        seq = told.seq;
-        yield told;
+        const received = JSON.parse(data) as E;
+        if (received.seq <= seq) continue;
+        if (received.seq !== seq + 1) throw new ParleyError('INTERNAL', `event ${received.seq} came after ${seq}`);
+        seq = received.seq;
+        yield received;
       }
     }
+  }
+
+  async function verifyWithProgress(
+    path: string,
+    onProgress: (progress: VerifyProgress) => void,
+  ): Promise<Verification> {
+    const { body } = await request('GET', `${path}?progress=true`);
+    let rest = '';
+    const decoder = new TextDecoder();
+    const reader = body?.getReader();
+    for (let read = await reader?.read(); read?.value; read = await reader?.read()) {
+      const lines = (rest + decoder.decode(read.value, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        const { type, ...message } = JSON.parse(line) as { readonly type: string };
+        if (type === 'progress') onProgress(message as VerifyProgress);
+        if (type === 'result') return message as Verification;
+        const { error } = message as { readonly error?: VerifyRefusal };
+        if (error) throw new ParleyError(error.code, error.message, { hint: error.hint, values: error.values });
+      }
+    }
+    throw new ParleyError('UNREACHABLE', 'the response ended before the result of the check');
   }
 
   return {
     create: (run) => {
       const key = run.request_id ?? newKey();
       return key === undefined
-        ? call('POST', '/v1/runs', run)
-        : callSafely('POST', '/v1/runs', { ...run, request_id: key });
+        ? call('POST', '/v1/runs', { body: run })
+        : callSafely('POST', '/v1/runs', { body: { ...run, request_id: key } });
     },
     get: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}`),
     list: (filter = {}) => callSafely('GET', `/v1/runs${queryOf({ ...filter })}`),
     cancel: (runId) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/cancel`),
-    retry: (runId, again = {}) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/retry`, again),
-    continueFrom: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/continue`, next),
-    fork: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/fork`, next),
+    retry: (runId, again = {}) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/retry`, { body: again }),
+    continueFrom: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/continue`, { body: next }),
+    fork: (runId, next) => call('POST', `/v1/runs/${encodeURIComponent(runId)}/fork`, { body: next }),
     delete: (runId) => call('DELETE', `/v1/runs/${encodeURIComponent(runId)}`),
     reply: (runId, reply, { signal } = {}) => {
       const path = `/v1/runs/${encodeURIComponent(runId)}/interaction/reply`;
       const key = reply.idempotency_key ?? newKey();
       return key === undefined
-        ? call('POST', path, reply, signal)
-        : callSafely('POST', path, { ...reply, idempotency_key: key }, signal);
+        ? call('POST', path, { body: reply, signal })
+        : callSafely('POST', path, { body: { ...reply, idempotency_key: key }, signal });
     },
     result: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/result`),
     logs: async (runId, part = {}) =>
       new Uint8Array(
         await (await request('GET', `/v1/runs/${encodeURIComponent(runId)}/logs${queryOf({ ...part })}`)).arrayBuffer(),
       ),
-    verify: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/verify`),
+    verify: (runId, { onProgress } = {}) => {
+      const path = `/v1/runs/${encodeURIComponent(runId)}/verify`;
+      return onProgress ? verifyWithProgress(path, onProgress) : callSafely('GET', path);
+    },
     interaction: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/interaction`),
     inbox: (filter = {}) => callSafely('GET', `/v1/interactions${queryOf({ ...filter })}`),
     events: (runId, options = {}) => stream<FcmpEvent>(runId, 'events', options),
@@ -307,18 +284,18 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
         }
       }
     },
-    // Repeated, a code would be used up already.
-    signIn: (by) => call('POST', '/v1/sign-in', by),
+    // Not repeated: a sign-in code works once, and the first request may have used it.
+    signIn: (by) => call('POST', '/v1/sign-in', { body: by }),
     signOut: () => call('POST', '/v1/sign-out'),
-    createSignInCode: (options = {}) => call('POST', '/v1/sign-in-codes', options),
+    createSignInCode: (options = {}) => call('POST', '/v1/sign-in-codes', { body: options }),
     sessions: (page = {}) => callSafely('GET', `/v1/sessions${queryOf({ ...page })}`),
     endSession: (sessionId) => call('DELETE', `/v1/sessions/${encodeURIComponent(sessionId)}`),
     audit: (page = {}) => callSafely('GET', `/v1/audit${queryOf({ ...page })}`),
-    request: (method, path, body) => request(method, path, body),
+    request: (method, path, body) => request(method, path, { body }),
   };
 }
 
-// Ends a connection on which nothing was heard for too long, or which the reader does not want any more.
+// Ends a connection on which nothing was received for too long, or when the reader stops.
 class Silence {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
@@ -360,20 +337,36 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-async function refusalOf(response: Response): Promise<ParleyError> {
-  const body = (await response.json().catch(() => null)) as {
-    error?: { code?: string; message?: string; details?: JsonObject };
-  } | null;
-  const { code = 'INTERNAL', message = `the server answered ${response.status}`, details } = body?.error ?? {};
-  return new ParleyError(code, message, response.status, details);
+interface VerifyRefusal {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly values?: Record<string, string | number>;
 }
 
-// A page that came over plain HTTP from another machine cannot make one; its calls are not repeated then.
+async function refusalOf(response: Response): Promise<ParleyError> {
+  const body = (await response.json().catch(() => null)) as {
+    error?: {
+      code?: string;
+      message?: string;
+      hint?: string;
+      values?: Record<string, string | number>;
+      details?: JsonObject;
+    };
+  } | null;
+  const { code = 'INTERNAL', message = `the server answered ${response.status}` } = body?.error ?? {};
+  // Only known members: another server in between may send others.
+  const { hint, values, details } = body?.error ?? {};
+  return new ParleyError(code, message, { status: response.status, hint, values, details });
+}
+
+// Undefined in a page that was loaded over plain HTTP from another machine, where randomUUID does not exist. Calls
+// without a key are not repeated.
 function newKey(): string | undefined {
   return globalThis.crypto?.randomUUID?.();
 }
 
-// fetch hides why behind its own message.
+// fetch reports the reason only as the cause of its error.
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);

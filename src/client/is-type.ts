@@ -1,6 +1,7 @@
-// Tells an event of the conversation by its type, and its data with it.
+// Narrows an event of the conversation to its type.
 import type { FcmpData, FcmpEvent, FcmpType } from '../fcmp/event.js';
 
+/** Whether an event has this type; narrows `data` to the data of that type. */
 export function isType<T extends FcmpType>(
   event: FcmpEvent,
   type: T,

@@ -1,22 +1,40 @@
-// What a server refused, with its code; or that it could not be reached.
+// An error response of a server with its code, or the failure to reach the server.
 import type { JsonObject } from '../kernel/json.js';
 
+interface ParleyErrorOptions extends ErrorOptions {
+  /** The HTTP status; 0, the default, without a complete response. */
+  readonly status?: number;
+  readonly hint?: string | undefined;
+  readonly values?: Readonly<Record<string, string | number>> | undefined;
+  readonly details?: JsonObject | undefined;
+}
+
+/** The server refused a request, or could not be reached. */
 export class ParleyError extends Error {
+  /** The name of this class. */
   override readonly name = 'ParleyError';
-  // A code of contract/errors.json, or UNREACHABLE.
+  /** A code of contract/errors.json, or UNREACHABLE. */
   readonly code: string;
-  // 0 where there was no answer.
+  /** The HTTP status; 0 without a complete response. */
   readonly status: number;
+  /** What the caller can do; undefined if the message contains it. */
+  readonly hint: string | undefined;
+  /** The values in the message, by name, for messages in other languages. */
+  readonly values: Readonly<Record<string, string | number>>;
+  /** Further facts, depending on the code. */
   readonly details: JsonObject;
 
-  constructor(code: string, message: string, status: number, details: JsonObject = {}, options?: ErrorOptions) {
+  /** Creates the error. */
+  constructor(code: string, message: string, options: ParleyErrorOptions = {}) {
     super(message, options);
     this.code = code;
-    this.status = status;
-    this.details = details;
+    this.status = options.status ?? 0;
+    this.hint = options.hint;
+    this.values = options.values ?? {};
+    this.details = options.details ?? {};
   }
 
-  // The same request may be answered later.
+  /** Whether the same request may succeed later. */
   get passing(): boolean {
     return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500;
   }

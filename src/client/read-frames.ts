@@ -1,9 +1,9 @@
-// Reads server-sent events out of the bytes of a response: one object a frame, comments left out.
+// Reads server-sent events from the bytes of a response: one object per frame, without comments.
 import { createParser } from 'eventsource-parser';
 
 export interface Frame {
   readonly id: string | null;
-  // "message" where it has no name.
+  // "message" if the frame has no name.
   readonly event: string;
   readonly data: string;
 }
@@ -13,7 +13,7 @@ export async function* readFrames(
   onBytes: () => void,
 ): AsyncGenerator<readonly Frame[]> {
   const reader = body.getReader();
-  // Takes away a byte order mark at the beginning, too.
+  // Also removes a byte order mark at the start.
   const decoder = new TextDecoder();
   const lines = new LineEnds();
   let frames: Frame[] = [];
@@ -23,7 +23,7 @@ export async function* readFrames(
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      // What has no end is none: it comes again.
+      // Discards an incomplete last frame: the server sends it again after the reconnect.
       if (done) return;
       onBytes();
       parser.feed(lines.normalize(decoder.decode(value, { stream: true })));
@@ -36,8 +36,8 @@ export async function* readFrames(
   }
 }
 
-// Ends every line with LF. The parser holds back a CR at the end of a chunk, and with it the frame that it ends, until
-// more comes: it may be half of CR LF.
+// Ends every line with LF. A CR at the end of a chunk may be half of CR LF, so the parser would delay that line, and
+// the frame that it completes, until the next chunk.
 class LineEnds {
   #afterReturn = false;
 

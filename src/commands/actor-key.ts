@@ -1,4 +1,4 @@
-// Tells one actor from another, where what each of them has under way is limited.
+// The key of an actor, under which limits count the work that each actor has in progress.
 import type { Actor } from '../store/store.js';
 
 export function actorKey({ kind, name }: Actor): string {

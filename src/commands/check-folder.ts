@@ -1,51 +1,41 @@
-// The folder that a new run is to work in: resolved once, and that very path is checked and stored. A link that is
-// changed between a check and its use would lead elsewhere.
+// Checks the working directory of a new run. The path is resolved once, and the resolved path is both checked and
+// stored: a link that is changed between the check and its use cannot redirect the run.
 import { lstatSync, type Stats } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { isWithin, nearestRealPath, realPathOf } from '../files/real-path.js';
 import { clip } from '../kernel/redact.js';
-import { RequestError } from '../run/request-error.js';
+import { refusal } from '../run/request-error.js';
 import type { RunRecord, RunSpec } from '../store/store.js';
 
 export interface FolderRules {
-  // Where the caller may let runs work; null: anywhere.
+  // The folders in which the caller may start runs; null: no restriction.
   readonly roots: readonly string[] | null;
   // A real path.
   readonly dataDir: string;
   readonly permission: RunSpec['permission'];
-  // The run whose folder it is, where one is tried again.
+  // The run that is retried: the new run must work in the same folder.
   readonly beside: RunRecord | undefined;
 }
 
 // Returns the real path.
 export function checkFolder(path: string, { roots, dataDir, permission, beside }: FolderRules): string {
-  if (!isAbsolute(path))
-    throw new RequestError('INVALID_ARGUMENT', `cwd cannot be ${JSON.stringify(path)}: it takes an absolute path`);
-  if (path.includes('\0')) throw new RequestError('INVALID_ARGUMENT', 'cwd has a NUL character, which no path has');
+  if (!isAbsolute(path)) throw refusal('INVALID_ARGUMENT.cwd_relative', { path: JSON.stringify(path) });
+  if (path.includes('\0')) throw refusal('INVALID_ARGUMENT.cwd_nul');
   const real = nearestRealPath(path);
-  // Before anything is said about whether it exists: outside of the roots that is nobody's business.
+  // Checked first: a caller must not learn which paths exist outside the roots.
   if (roots !== null) checkRoots(path, real, roots);
-  const found = statOrNull(real);
-  if (!found) throw new RequestError('INVALID_ARGUMENT', `cwd ${clip(path, 300)} does not exist`);
-  if (!found.isDirectory()) throw new RequestError('INVALID_ARGUMENT', `cwd ${path} is not a directory`);
+  const stats = statOrNull(real);
+  if (!stats) throw refusal('INVALID_ARGUMENT.cwd_missing', { path: clip(path, 300) });
+  if (!stats.isDirectory()) throw refusal('INVALID_ARGUMENT.cwd_not_directory', { path });
   if (beside) return checkSame(beside, real);
-  if (isWithin(real, dataDir))
-    throw new RequestError(
-      'PATH_NOT_ALLOWED',
-      `${path} is in Parley's data directory (${dataDir}), where no run may work. Choose another folder, or give ` +
-        'the run one of its own (--scratch, or no cwd).',
-    );
+  if (isWithin(real, dataDir)) throw refusal('PATH_NOT_ALLOWED.in_data_dir', { path, data_dir: dataDir });
   if (isWithin(dataDir, real) && permission !== 'full') {
-    throw new RequestError(
-      'PATH_NOT_ALLOWED',
-      `${path} contains Parley's data directory (${dataDir}): an agent could read the tokens or change the ` +
-        'journal there. Choose a subfolder, or allow it with the permission full.',
-    );
+    throw refusal('PATH_NOT_ALLOWED.contains_data_dir', { path, data_dir: dataDir });
   }
   return real;
 }
 
-// A path that the system refuses, such as one that is too long, leads nowhere.
+// A path that the system refuses, for example because it is too long, counts as missing.
 function statOrNull(path: string): Stats | null {
   try {
     return lstatSync(path);
@@ -54,22 +44,15 @@ function statOrNull(path: string): Stats | null {
   }
 }
 
-// `real` is the path with all links followed.
+// `real` is the path after all links are resolved.
 export function checkRoots(path: string, real: string, roots: readonly string[]): void {
   if (roots.some((root) => isWithin(real, realPathOf(root)))) return;
-  const allowed = roots.length === 0 ? 'none is allowed' : roots.join(', ');
-  throw new RequestError(
-    'PATH_NOT_ALLOWED',
-    `${path} is not within the folders where runs may work: ${allowed} (workspace_roots in config.json)`,
-  );
+  const allowed = roots.length === 0 ? 'none are configured' : roots.join(', ');
+  throw refusal('PATH_NOT_ALLOWED.outside_roots', { path, allowed });
 }
 
-// A run that is tried again works in the folder of the first one, and not where that folder leads now.
+// A retry works in the folder of the first run. If the path now resolves to another folder, the retry is refused.
 function checkSame({ run_id: runId, spec: { cwd } }: RunRecord, real: string): string {
-  if (real !== cwd)
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      `the folder of run ${runId}, ${cwd}, leads to ${real} now: it is another one`,
-    );
+  if (real !== cwd) throw refusal('INVALID_ARGUMENT.cwd_moved', { run: runId, path: cwd, real });
   return real;
 }

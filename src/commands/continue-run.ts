@@ -1,79 +1,90 @@
-// A new run that goes on with the session of an ended one: with a new prompt, or with what was said last.
-import { RequestError } from '../run/request-error.js';
+// Creates a run that continues the session of an ended run: with a new prompt, or as a retry of its last turn.
+import { refusal } from '../run/request-error.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { isTerminal } from '../run/statechart.js';
 import { buildReplyPrompt } from '../run/turn-prompt.js';
 import type { Actor, RunRecord } from '../store/store.js';
 import type { CreateRunRequest } from './create-request.js';
-import { createRun, type Origin } from './create-run.js';
-import type { OrchestratorDeps } from '../journal/deps.js';
+import { createRun, type CreateDeps, type Origin } from './create-run.js';
 import { forkSource } from '../turn/fork-source.js';
 import { loadRun } from '../journal/load-run.js';
 
 export type ContinueRequest = Pick<CreateRunRequest, 'prompt' | 'request_id' | 'force'>;
 export type RetryRequest = Pick<CreateRunRequest, 'request_id' | 'force'>;
 
+// A request of a caller about an existing run.
+export interface FollowUp<Request> {
+  readonly request: Request;
+  readonly actor?: Actor | undefined;
+}
+
 export async function continueRun(
-  deps: OrchestratorDeps,
+  deps: CreateDeps,
   runId: string,
-  request: ContinueRequest,
-  actor: Actor | undefined,
+  { request, actor }: FollowUp<ContinueRequest>,
 ): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
   const handle = await loadSession(deps, source);
-  if (!handle) throw new RequestError('NO_SESSION', `run ${runId} has no stored session that could be continued`);
-  return createRun(deps, { ...inherited(source), ...request }, { actor, continuation: { run_id: runId, handle } });
+  if (!handle) throw refusal('NO_SESSION.continue', { run: runId });
+  return createRun(
+    deps,
+    { ...inheritRequest(source), ...request },
+    { actor, isFollowUp: true, continuation: { run_id: runId, handle } },
+  );
 }
 
-// The same again: from the stored session if there is one, with the last answer, else from the beginning, which may be
-// a copy.
+// Repeats the last turn: from the stored session with the last answer if there is a session, else from the start. A
+// retry of a fork starts from the copied session again.
 export async function retryRun(
-  deps: OrchestratorDeps,
+  deps: CreateDeps,
   runId: string,
-  request: RetryRequest,
-  actor: Actor | undefined,
+  { request, actor }: FollowUp<RetryRequest>,
 ): Promise<RunRecord> {
   const source = await loadEnded(deps, runId);
-  const { again, origin } = await planRetry(deps, source, await loadSession(deps, source));
-  return createRun(deps, { ...again, ...request }, { ...origin, actor });
+  const plan = await planRetry(deps, source, await loadSession(deps, source));
+  return createRun(deps, { ...plan.request, ...request }, { ...plan.origin, actor });
 }
 
-// What a retry of the run asks for, and what it starts from.
+export interface RetryPlan {
+  readonly request: CreateRunRequest;
+  readonly origin: Origin;
+}
+
 export async function planRetry(
-  deps: OrchestratorDeps,
+  deps: CreateDeps,
   source: RunRecord,
   handle: EngineSessionHandle | null,
-): Promise<{ readonly again: CreateRunRequest; readonly origin: Origin }> {
+): Promise<RetryPlan> {
   if (handle)
     return {
-      again: { ...inherited(source), prompt: await lastWords(deps, source) },
-      origin: { continuation: { run_id: source.run_id, handle } },
+      request: { ...inheritRequest(source), prompt: await lastPrompt(deps, source) },
+      origin: { isFollowUp: true, continuation: { run_id: source.run_id, handle } },
     };
-  const again = { ...inherited(source), prompt: source.spec.prompt };
+  const request = { ...inheritRequest(source), prompt: source.spec.prompt };
   const fork = forkSource(source.spec);
-  if (fork) return { again, origin: { fork } };
+  if (fork) return { request, origin: { isFollowUp: true, fork } };
   return isOwnWorkspace(source)
-    ? { again, origin: {} }
-    : { again: { ...again, cwd: source.spec.cwd }, origin: { beside: source } };
+    ? { request, origin: { isFollowUp: true } }
+    : { request: { ...request, cwd: source.spec.cwd }, origin: { isFollowUp: true, beside: source } };
 }
 
-// One that was in a process only has ended with it.
-export async function loadSession(deps: OrchestratorDeps, source: RunRecord): Promise<EngineSessionHandle | null> {
-  const handle = await deps.store.loadHandle(source.request_id);
+// A session in a process ended with that process, so it cannot be continued.
+export async function loadSession(
+  { store }: Pick<CreateDeps, 'store'>,
+  source: RunRecord,
+): Promise<EngineSessionHandle | null> {
+  const handle = await store.loadHandle(source.request_id);
   return handle?.handle_type === 'session_id' ? handle : null;
 }
 
-async function loadEnded(deps: OrchestratorDeps, runId: string): Promise<RunRecord> {
-  const source = await loadRun(deps.store, runId);
-  if (!isTerminal(source.status))
-    throw new RequestError(
-      'RUN_NOT_ENDED',
-      `run ${runId} is ${source.status}: only an ended run can be continued or tried again`,
-    );
+async function loadEnded({ store }: Pick<CreateDeps, 'store'>, runId: string): Promise<RunRecord> {
+  const source = await loadRun(store, runId);
+  if (!isTerminal(source.status)) throw refusal('RUN_NOT_ENDED.continue', { run: runId, status: source.status });
   return source;
 }
 
-export function inherited({ spec }: RunRecord): Omit<CreateRunRequest, 'prompt' | 'cwd' | 'request_id' | 'force'> {
+// The members of a request that a follow-up run takes from its source.
+export function inheritRequest({ spec }: RunRecord): Omit<CreateRunRequest, 'prompt' | 'cwd' | 'request_id' | 'force'> {
   return {
     engine: spec.engine,
     execution_mode: spec.execution_mode,
@@ -85,9 +96,9 @@ export function inherited({ spec }: RunRecord): Omit<CreateRunRequest, 'prompt' 
   };
 }
 
-// An approval is never carried over: what was allowed then need not be what is asked for now.
-async function lastWords(deps: OrchestratorDeps, source: RunRecord): Promise<string> {
-  const latest = await deps.store.loadLatest(source.run_id);
+// The prompt of the last turn. An approval is never carried over: the engine may ask about another action this time.
+async function lastPrompt({ store }: Pick<CreateDeps, 'store'>, source: RunRecord): Promise<string> {
+  const latest = await store.loadLatest(source.run_id);
   const answered = latest?.state === 'answered' || latest?.state === 'auto_decided' ? latest : null;
   if (!answered?.resolution || answered.resolution.finish || answered.question.kind === 'approval')
     return source.spec.prompt;

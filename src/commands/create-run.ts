@@ -1,13 +1,15 @@
-// Accepts a new run: everything that can be known to be wrong is refused here, before anything is stored.
+// Creates a run. Refuses every request that is known to be invalid before anything is stored.
 import { createHash } from 'node:crypto';
 import { findEngine } from '../engines/registry.js';
 import { canonicalText, type Json, type JsonObject } from '../kernel/json.js';
 import { draft } from '../rasp/draft.js';
 import { FIRST_ATTEMPT } from '../run/attempt.js';
-import { RequestError } from '../run/request-error.js';
+import { RUN_FOLD_VERSION, startFold } from '../run/run-fold.js';
+import { describeSession } from '../run/session-handle.js';
+import { refusal } from '../run/request-error.js';
 import { parseRuntimeOptions, toJson } from '../run/runtime-options.js';
+import { chooseWaiting, recordedProfile, withoutWaiting, type WaitSpec } from '../run/waiting/wait-policy.js';
 import { actorKey } from './actor-key.js';
-import { profileOf } from '../journal/run-view.js';
 import { EMPTY_JOURNAL, type Actor, type NewRun, type RunRecord, type RunSpec } from '../store/store.js';
 import { invariant } from '../kernel/invariant.js';
 import { checkEngine } from './check-engine.js';
@@ -19,57 +21,70 @@ import { dataDirOf, runFolder } from '../journal/run-folder.js';
 import { RunJournal } from '../journal/run-journal.js';
 import type { Continuation } from '../turn/fork-source.js';
 
-// Who wants it, and what it goes on with.
+// Who creates the run, and which earlier run it builds on.
 export interface Origin {
   readonly actor?: Actor | undefined;
-  // Where the caller may let runs work; null: anywhere. Checked only for a request that is new.
+  // The folders in which the caller may start runs; null: no restriction. Not checked when a known request is repeated.
   readonly roots?: readonly string[] | null;
-  readonly continuation?: Continuation;
-  // What it begins with a copy of.
+  // The session that the run continues.
+  readonly continuation?: Continuation | undefined;
+  // The session that the run starts from a copy of.
   readonly fork?: Continuation;
-  // Whose folder it works in.
+  // The run whose folder the new run works in.
   readonly beside?: RunRecord;
-  // The interrupted run that it repeats by itself.
+  // The interrupted run that Parley repeats by itself.
   readonly retryOf?: string;
+  // The request has the values of an earlier run, so the defaults of the settings do not apply: a conversation keeps
+  // its model when the settings change.
+  readonly isFollowUp?: boolean;
 }
 
-export async function createRun(deps: OrchestratorDeps, request: CreateRunRequest, origin: Origin): Promise<RunRecord> {
+// The dependencies of run creation.
+export type CreateDeps = Pick<
+  OrchestratorDeps,
+  | 'store'
+  | 'clock'
+  | 'ids'
+  | 'dataDir'
+  | 'runtime'
+  | 'peers'
+  | 'files'
+  | 'queueLimit'
+  | 'runDefaults'
+  | 'mayNeedProcess'
+>;
+
+export async function createRun(deps: CreateDeps, request: CreateRunRequest, origin: Origin): Promise<RunRecord> {
   const { continuation, fork } = origin;
   checkRequest(request);
   const digest = digestOf(request, continuation, fork);
   const known = request.request_id === undefined ? null : await deps.store.loadRequest(request.request_id);
-  // Before anything else is looked at: what was right then need not be right now.
+  // Checked first: repeating a request returns its run even if the request would be refused today.
   if (known) return sameRun(known.run, known.digest === digest);
-  const isLocal = deps.cluster?.files === 'local' && request.cwd !== undefined && origin.beside === undefined;
-  if (!request.force) await checkEngine(deps, { engine: findEngine(request.engine), model: request.model, isLocal });
+  const isLocal = deps.files.layout === 'local' && request.cwd !== undefined && origin.beside === undefined;
+  if (!request.force) {
+    const { model } = withDefaults(deps, request, origin);
+    await checkEngine(deps, { engine: findEngine(request.engine), model, isLocal });
+  }
   const outcome = await deps.store.createRun(await buildRun(deps, request, origin));
   if (outcome.created) return outcome.run;
-  if (outcome.reason === 'queue_full')
-    throw new RequestError(
-      'QUEUE_FULL',
-      `${outcome.queued} runs are queued already: try again when some of them have begun`,
-    );
+  if (outcome.reason === 'queue_full') throw refusal('QUEUE_FULL.runs', { queued: outcome.queued });
   if (outcome.reason === 'session_in_use')
-    throw new RequestError(
-      'SESSION_IN_USE',
-      `run ${outcome.by} is at work in the session of run ${continuation?.run_id}: wait until it has ended`,
-    );
+    throw refusal('SESSION_IN_USE.session', { worker: outcome.by, run: continuation?.run_id ?? '' });
   return sameRun(outcome.run, outcome.sameRequest);
 }
 
-// The run as it is stored, with its first event. Refuses what a run cannot be.
-export async function buildRun(
-  deps: OrchestratorDeps,
-  request: CreateRunRequest,
-  { actor, roots = null, continuation, fork, beside, retryOf }: Origin,
-): Promise<NewRun> {
+// Builds the row of the run and its first event. Refuses an invalid folder, schema or option.
+export async function buildRun(deps: CreateDeps, request: CreateRunRequest, origin: Origin): Promise<NewRun> {
+  const { actor, roots = null, continuation, fork, beside, retryOf } = origin;
+  const effective = withDefaults(deps, request, origin);
   const runId = deps.ids.run();
   const folder = runFolder(dataDirFor(deps, fork?.handle.home ?? beside?.spec.home), runId);
-  const { permission = 'workspace-write' } = request;
-  const options = parseRuntimeOptions(request.runtime_options as Json | undefined, deps.turnDefaults);
+  const { permission } = effective;
+  const options = parseRuntimeOptions(request.runtime_options as Json | undefined, deps.runDefaults?.().limits);
   const spec: RunSpec = {
     engine: findEngine(request.engine).name,
-    execution_mode: request.execution_mode ?? 'auto',
+    execution_mode: effective.execution_mode,
     prompt: request.prompt,
     cwd:
       (continuation ?? fork)?.handle.cwd ??
@@ -77,7 +92,7 @@ export async function buildRun(
         ? folder.workspace
         : await findFolder(deps, request.cwd, { roots, permission, beside })),
     home: continuation ? continuation.handle.home : folder.home,
-    model: request.model,
+    model: effective.model,
     permission,
     output_schema: await checkSchema(request.output_schema, actor),
     runtime_options: toJson(options),
@@ -85,70 +100,96 @@ export async function buildRun(
     continue_from: continuation?.run_id,
     fork_from: fork && { run_id: fork.run_id, session: fork.handle.handle_value, home: fork.handle.home ?? '' },
     ...(retryOf === undefined ? {} : { retry_of: retryOf }),
-    ...stickyOf(deps, request),
+    ...waitingOf(deps, effective),
   };
-  const journal = new RunJournal({ runId, engine: spec.engine, attempt: FIRST_ATTEMPT }, EMPTY_JOURNAL, deps.clock);
+  const owner = { runId, engine: spec.engine, attempt: FIRST_ATTEMPT };
+  const journal = new RunJournal(owner, { heads: EMPTY_JOURNAL, state: startFold(spec.home) }, deps.clock);
   const requestId = request.request_id ?? runId;
-  journal.add([draft('lifecycle.run.created', createdEvent(spec, requestId, actor))]);
-  const flush = journal.take();
-  invariant(flush, 'a new run has an event');
+  journal.add([draft('lifecycle.run.created', createdEvent(spec, requestId, { actor, continuation }))]);
+  const drained = journal.drain();
+  invariant(drained, 'a new run has an event');
+  const { lines, after } = drained;
   return {
     run_id: runId,
     request_id: requestId,
     request_digest: digestOf(request, continuation, fork),
     spec,
-    session_timeout_sec: options.session_timeout_sec,
-    handle: continuation?.handle ?? null,
-    // The time of its first event: a range of times that begins here includes it.
-    created_at: flush.firstTs,
+    session_timeout_sec: after.request.session_timeout_sec,
+    handle: after.session,
+    // The time of the first event, so that a time range from created_at on includes it.
+    created_at: lines.firstTs,
     local: request.cwd !== undefined,
     beside: (continuation ?? fork ?? beside)?.run_id,
-    journal: flush,
-    // Crashes of the hosts of the interrupted run count for its retry.
+    journal: lines,
+    // The retry inherits the crash count of the interrupted run.
     crashes_of: retryOf,
-    queue_limit: deps.queueLimit,
+    queue_limit: deps.queueLimit(),
+  };
+}
+
+// Fills in the mode, the permission and the model. The digest of a request is made without them, so a repeated request
+// returns its run even if the defaults changed since.
+function withDefaults(
+  { runDefaults }: Pick<CreateDeps, 'runDefaults'>,
+  request: CreateRunRequest,
+  { isFollowUp = false }: Origin,
+): CreateRunRequest & Required<Pick<CreateRunRequest, 'execution_mode' | 'permission'>> {
+  const defaults = isFollowUp ? undefined : runDefaults?.();
+  const model = request.model ?? defaults?.model[findEngine(request.engine).name];
+  return {
+    ...request,
+    execution_mode: request.execution_mode ?? defaults?.mode ?? 'auto',
+    permission: request.permission ?? defaults?.permission ?? 'workspace-write',
+    ...(model === undefined ? {} : { model }),
   };
 }
 
 function sameRun(run: RunRecord, sameRequest: boolean): RunRecord {
-  if (!sameRequest)
-    throw new RequestError(
-      'REQUEST_ID_CONFLICT',
-      `request id ${run.request_id} was used before with another body (run ${run.run_id})`,
-    );
+  if (!sameRequest) throw refusal('REQUEST_ID_CONFLICT', { request: run.request_id, run: run.run_id });
   return run;
 }
 
-// How it waits is told only where that may differ.
+// Records how the run waits only where runs may wait in different ways.
 function createdEvent(
-  { home: _home, sticky, fork_from: fork, ...spec }: RunSpec,
+  { home: _home, fork_from: fork, ...spec }: RunSpec,
   requestId: string,
-  actor: Actor | undefined,
+  { actor, continuation }: Pick<Origin, 'actor' | 'continuation'>,
 ) {
-  const profile = sticky === undefined ? {} : { interactive_profile: profileOf(sticky) };
-  return { ...spec, labels: { ...spec.labels }, fork_from: fork?.run_id, ...profile, request_id: requestId, actor };
+  const profile = recordedProfile(spec);
+  const session = continuation && { session: describeSession(continuation.handle) };
+  return {
+    ...withoutWaiting(spec),
+    labels: { ...spec.labels },
+    fork_from: fork?.run_id,
+    ...(profile && { interactive_profile: profile }),
+    ...session,
+    fold_version: RUN_FOLD_VERSION,
+    request_id: requestId,
+    actor,
+  };
 }
 
-// With those of the run that it needs, where hosts have directories of their own.
-function dataDirFor({ cluster, dataDir }: OrchestratorDeps, home: string | null | undefined): string {
-  return cluster && home ? dataDirOf(home) : dataDir;
+// The data directory that has the files of the earlier run. It may be on another host.
+function dataDirFor(
+  { files, dataDir }: Pick<CreateDeps, 'files' | 'dataDir'>,
+  home: string | null | undefined,
+): string {
+  return files.layout !== 'single' && home ? dataDirOf(home) : dataDir;
 }
 
-// A folder of another host is looked at when the run begins there.
+// A folder on another host is checked when the run starts there.
 async function findFolder(
-  { cluster, dataDir }: OrchestratorDeps,
+  { files, dataDir }: Pick<CreateDeps, 'files' | 'dataDir'>,
   path: string,
   rules: Omit<FolderRules, 'dataDir'>,
 ): Promise<string> {
   const { beside } = rules;
-  return cluster && beside && !(await cluster.hasFiles(beside.run_id))
-    ? path
-    : checkFolder(path, { ...rules, dataDir });
+  return beside && !(await files.isHere(beside.run_id)) ? path : checkFolder(path, { ...rules, dataDir });
 }
 
 async function checkSchema(schema: JsonObject | undefined, actor: Actor | undefined): Promise<JsonObject | undefined> {
   const problem = schema === undefined ? null : await schemaChecks.explainSchema(schema, actor && actorKey(actor));
-  if (problem !== null) throw new RequestError('INVALID_ARGUMENT', `output_schema cannot be used: ${problem}`);
+  if (problem !== null) throw refusal('INVALID_ARGUMENT.output_schema', { problem });
   return schema;
 }
 
@@ -163,18 +204,15 @@ function digestOf(
     .digest('hex');
 }
 
-// How the run will wait, where the profile is recorded (sessions.sticky): in its process (true), resumable (false). No
-// kind is claimed where the engine fails its probe and cannot stay, or where nothing is known yet: the first turn then
-// records a diagnostic. Creation never waits for a probe; an unknown engine is probed in the background.
-function stickyOf(
-  { host, sticky }: OrchestratorDeps,
+// How the run will wait for an answer. Creation never waits for a probe: it only starts one in the background for an
+// engine that was not probed yet, and the first turn then records a diagnostic.
+function waitingOf(
+  { runtime, mayNeedProcess = false }: Pick<CreateDeps, 'runtime' | 'mayNeedProcess'>,
   { engine: name, execution_mode: mode }: CreateRunRequest,
-): Pick<RunSpec, 'sticky'> {
+): WaitSpec {
   if (mode !== 'interactive') return {};
   const engine = findEngine(name);
-  const known = host.knownResume?.(engine) ?? null;
-  if (known === null) host.probeResume?.(engine).catch(() => {});
-  if (!sticky || known === null) return {};
-  if (known.resumes) return { sticky: false };
-  return engine.resident ? { sticky: true } : {};
+  const known = runtime.knownResume?.(engine) ?? null;
+  if (known === null) runtime.probeResume?.(engine).catch(() => {});
+  return chooseWaiting({ mayNeedProcess, resumes: known?.resumes ?? null, canStay: engine.resident !== undefined });
 }

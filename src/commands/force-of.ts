@@ -1,8 +1,9 @@
-// The wish to create a run of an engine that is known to be missing or logged out, handed on where it was stated.
+// The option to create a run although its engine is known to be missing or logged out, copied only if the caller set
+// it.
 export interface Forced {
   readonly force?: boolean;
 }
 
-export function forceOf(given: { readonly force?: boolean | undefined } | null | undefined): Forced {
-  return given?.force === undefined ? {} : { force: given.force };
+export function forceOf(input: { readonly force?: boolean | undefined } | null | undefined): Forced {
+  return input?.force === undefined ? {} : { force: input.force };
 }

@@ -1,66 +1,58 @@
-// Answers: from a person, or from the policy when nobody answered in time. Each question takes exactly one.
+// Answers a question: a person replies, or the policy decides when its time has expired. Each question accepts exactly
+// one answer.
 import { toTimestamp } from '../kernel/clock.js';
 import { canonicalText, isObject, type Json, type JsonObject } from '../kernel/json.js';
+import { NO_FACTS } from '../run/guards.js';
 import { draft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
 import { schemaChecks } from '../schema-check/schema-checks.js';
-import { nextAttempt } from '../run/attempt.js';
-import { RequestError } from '../run/request-error.js';
+import { refusal } from '../run/request-error.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import { NOBODY_ANSWERED } from '../run/turn-prompt.js';
 import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
 import { actorKey } from './actor-key.js';
-import { applyRunEvent } from '../journal/apply-run-event.js';
-import type { OrchestratorDeps } from '../journal/deps.js';
+import { applyRunEvent, type ApplyDeps } from '../journal/apply-run-event.js';
 import { loadRun } from '../journal/load-run.js';
 
+/** A reply as callers send it; only the server checks its form. */
 export interface Reply {
+  /** The question that is answered. */
   readonly interaction_id: string;
+  /** The response to the question. */
   readonly response?: Json;
-  // Ends a conversation in which nothing was asked.
+  /** Ends the conversation. Only allowed if the agent asked nothing. */
   readonly finish?: boolean;
+  /** Idempotency key: the same reply with the same key is applied once. */
   readonly idempotency_key?: string;
-  // Of an approval: whether the client showed all of it before the decision. Recorded in the journal, never judged.
+  /** For an approval: whether the client showed the whole action before the decision. Recorded in the journal only. */
   readonly review?: NonNullable<RaspData['interaction.reply.accepted']['review']>;
 }
 
 type Policy = RaspData['interaction.auto_decide.timeout']['policy'];
 
-const FACTS = { pending: true, handle: true, requireUserReply: false, sticky: false };
 const DECISIONS: ReadonlySet<Json> = new Set(['approve', 'approve_for_session', 'decline', 'cancel']);
 
-export async function reply(
-  deps: OrchestratorDeps,
-  runId: string,
-  given: Reply,
-  actor: Actor | null,
-): Promise<RunRecord> {
+export interface ReplyInput {
+  readonly reply: Reply;
+  readonly actor: Actor | null;
+}
+
+export async function replyToRun(deps: ApplyDeps, runId: string, input: ReplyInput): Promise<RunRecord> {
+  const { reply, actor } = input;
   const run = await loadRun(deps.store, runId);
-  if (run.spec.execution_mode === 'auto')
-    throw new RequestError('RUN_NOT_INTERACTIVE', `run ${runId} is in auto mode: it asks nothing`);
-  const interaction = await deps.store.loadInteraction(given.interaction_id);
+  if (run.spec.execution_mode === 'auto') throw refusal('RUN_NOT_INTERACTIVE', { run: runId });
+  const interaction = await deps.store.loadInteraction(reply.interaction_id);
   if (interaction?.run_id !== runId)
-    throw new RequestError('INTERACTION_NOT_FOUND', `run ${runId} has no interaction ${given.interaction_id}`);
-  const response = given.response ?? null;
-  // It may have been decided between the two looks.
-  if (interaction.state !== 'pending') return alreadyResolved(await loadRun(deps.store, runId), interaction, given);
-  await checkReply(interaction, given, actor);
+    throw refusal('INTERACTION_NOT_FOUND.unknown', { run: runId, interaction: reply.interaction_id });
+  const response = reply.response ?? null;
+  // Loads the run again: the question may have been resolved after the run was loaded.
+  if (interaction.state !== 'pending') return alreadyResolved(await loadRun(deps.store, runId), interaction, reply);
+  await checkReply(interaction, reply, actor);
   const now = Math.max(deps.clock.now(), run.heads.ts);
   const outcome = await applyRunEvent(deps, run, {
     event: 'interaction.reply.accepted',
-    facts: FACTS,
-    set: { attempt_number: nextAttempt(run.spec.execution_mode, run.attempt_number) },
-    resolve: {
-      interaction_id: interaction.interaction_id,
-      state: 'answered',
-      resolution: {
-        at: now,
-        response,
-        actor,
-        idempotency_key: given.idempotency_key ?? null,
-        finish: given.finish ?? false,
-      },
-    },
+    facts: NO_FACTS,
+    pending: interaction,
     before: [
       draft(
         'interaction.reply.accepted',
@@ -69,45 +61,39 @@ export async function reply(
           resolution_mode: 'user_reply',
           accepted_at: toTimestamp(now),
           response,
-          finish: given.finish,
+          finish: reply.finish,
           actor: actor ?? undefined,
-          review: interaction.question.kind === 'approval' ? given.review : undefined,
-          idempotency_key: given.idempotency_key,
+          review: interaction.question.kind === 'approval' ? reply.review : undefined,
+          idempotency_key: reply.idempotency_key,
         },
         { interactionId: interaction.interaction_id },
       ),
     ],
   });
-  if (outcome.applied) return { ...outcome.run, waited_ms: run.waited_ms + Math.max(0, now - interaction.asked_at) };
-  if ('refusal' in outcome)
-    throw new RequestError('RUN_NOT_WAITING', `run ${runId} is ${run.status}: it does not wait for an answer`);
-  // Somebody was quicker: look again at what there is now.
-  return reply(deps, runId, given, actor);
+  if (outcome.applied) return outcome.run;
+  if ('refusal' in outcome) throw refusal('RUN_NOT_WAITING.state', { run: runId, status: run.status });
+  // Another writer committed first: decide again from the new state.
+  return replyToRun(deps, runId, input);
 }
 
-// The same answer again is the same answer; any other comes too late.
+// Repeating a reply with its idempotency key returns the run; every other reply is too late.
 function alreadyResolved(
   run: RunRecord,
   { interaction_id: id, state, resolution }: InteractionRecord,
-  given: Reply,
+  reply: Reply,
 ): RunRecord {
-  const sameKey = given.idempotency_key !== undefined && resolution?.idempotency_key === given.idempotency_key;
+  const sameKey = reply.idempotency_key !== undefined && resolution?.idempotency_key === reply.idempotency_key;
   if (state === 'answered' && sameKey) {
     if (
-      canonicalText(resolution?.response) === canonicalText(given.response ?? null) &&
-      resolution?.finish === (given.finish ?? false)
+      canonicalText(resolution?.response) === canonicalText(reply.response ?? null) &&
+      resolution?.finish === (reply.finish ?? false)
     )
       return run;
-    throw new RequestError('REPLY_CONFLICT', `interaction ${id} was answered with the same key and another reply`);
+    throw refusal('REPLY_CONFLICT', { interaction: id });
   }
-  if (run.status === 'waiting_user')
-    throw new RequestError('INTERACTION_STALE', `interaction ${id} is ${state}; the run waits for another answer`);
-  if (state === 'auto_decided')
-    throw new RequestError(
-      'RUN_NOT_WAITING',
-      `the time of interaction ${id} was over, and it was decided without you; the run is ${run.status}`,
-    );
-  throw new RequestError('RUN_NOT_WAITING', `interaction ${id} is ${state}, and the run is ${run.status}`);
+  if (run.status === 'waiting_user') throw refusal('INTERACTION_STALE', { interaction: id, state });
+  if (state === 'auto_decided') throw refusal('RUN_NOT_WAITING.timed_out', { interaction: id, status: run.status });
+  throw refusal('RUN_NOT_WAITING.resolved', { interaction: id, state, status: run.status });
 }
 
 async function checkReply(
@@ -115,23 +101,15 @@ async function checkReply(
   { response, finish }: Reply,
   actor: Actor | null,
 ): Promise<void> {
-  if (finish && question.channel !== 'conversation')
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      'the agent asked something: answer it, or cancel the run; finish ends only a conversation in which nothing ' +
-        'was asked',
-    );
-  if (!finish && response === undefined) throw new RequestError('INVALID_ARGUMENT', 'a reply needs a response');
+  if (finish && question.channel !== 'conversation') throw refusal('INVALID_ARGUMENT.finish_question');
+  if (!finish && response === undefined) throw refusal('INVALID_ARGUMENT.no_response');
   if (isObject(question.response_schema) && !finish) await checkForm(question.response_schema, response, actor);
   if (question.kind !== 'approval' || finish) return;
   if (!isObject(response) || !DECISIONS.has(response.decision ?? null))
-    throw new RequestError(
-      'APPROVAL_INVALID',
-      'an approval needs {"decision": "approve" | "approve_for_session" | "decline" | "cancel"}',
-    );
+    throw refusal('APPROVAL_INVALID', { example: '{"decision": "approve"}' });
 }
 
-// The engine would refuse it, and nobody could answer again.
+// Checked before the reply is accepted: the engine would refuse it, and the question could not be answered again.
 async function checkForm(form: JsonObject, response: Json | undefined, actor: Actor | null): Promise<void> {
   const problem = await schemaChecks.explainValue({
     schema: form,
@@ -139,26 +117,21 @@ async function checkForm(form: JsonObject, response: Json | undefined, actor: Ac
     name: 'answer',
     ...(actor ? { caller: actorKey(actor) } : {}),
   });
-  if (problem !== null)
-    throw new RequestError('INVALID_ARGUMENT', `the answer does not have the form that was asked for: ${problem}`);
+  if (problem !== null) throw refusal('INVALID_ARGUMENT.answer_form', { problem });
 }
 
-// Nobody answered in time. Answers the run, or null if the question is not there any more.
-export async function decide(deps: OrchestratorDeps, interaction: InteractionRecord): Promise<RunRecord | null> {
+// Decides an expired question by the policy of its run. Resolves to null if the question is no longer open or the
+// policy must not decide it.
+export async function decide(deps: ApplyDeps, interaction: InteractionRecord): Promise<RunRecord | null> {
   const run = await deps.store.loadRun(interaction.run_id);
   if (!run) return null;
   const options = parseRuntimeOptions(run.spec.runtime_options);
-  const { policy, response, finish } = decisionFor(interaction.question, options.auto_decide_policy);
+  const { policy, response } = decisionFor(interaction.question, options.auto_decide_policy);
   const now = Math.max(deps.clock.now(), run.heads.ts);
   const outcome = await applyRunEvent(deps, run, {
     event: 'interaction.auto_decide.timeout',
-    facts: { ...FACTS, requireUserReply: options.interactive_require_user_reply },
-    set: { attempt_number: nextAttempt(run.spec.execution_mode, run.attempt_number) },
-    resolve: {
-      interaction_id: interaction.interaction_id,
-      state: 'auto_decided',
-      resolution: { at: now, response, actor: null, idempotency_key: null, finish },
-    },
+    facts: { ...NO_FACTS, requireUserReply: options.interactive_require_user_reply },
+    pending: interaction,
     before: [
       draft(
         'interaction.auto_decide.timeout',
@@ -179,12 +152,12 @@ export async function decide(deps: OrchestratorDeps, interaction: InteractionRec
 function decisionFor(
   question: JsonObject,
   configured: 'engine_judgement' | 'use_default',
-): { policy: Policy; response: Json; finish: boolean } {
-  // Nothing is ever allowed by silence.
+): { policy: Policy; response: Json } {
+  // A timeout never allows anything.
   if (question.kind === 'approval' || isObject(question.response_schema))
-    return { policy: 'decline', response: { decision: 'decline' }, finish: false };
-  if (question.channel === 'conversation') return { policy: 'finish', response: null, finish: true };
+    return { policy: 'decline', response: { decision: 'decline' } };
+  if (question.channel === 'conversation') return { policy: 'finish', response: null };
   if (configured === 'use_default' && question.default !== undefined)
-    return { policy: 'use_default', response: question.default, finish: false };
-  return { policy: 'engine_judgement', response: NOBODY_ANSWERED, finish: false };
+    return { policy: 'use_default', response: question.default };
+  return { policy: 'engine_judgement', response: NOBODY_ANSWERED };
 }

@@ -78,6 +78,16 @@ export interface FcmpError {
 code: string
 message: string
 /**
+ * The values in the message, by name.
+ */
+values?: {
+[k: string]: string | number
+} | undefined
+/**
+ * What the caller can do about it.
+ */
+hint?: string | undefined
+/**
  * What a program needs besides the code: `unanswered`, the question that can no longer be answered; `reason`, HOST_CRASHED_TWICE where hosts crashed twice with the run (`crashes`).
  */
 details?: JsonObject | undefined

@@ -24,6 +24,8 @@ export interface RaspData {
 "lifecycle.process.spawned": RaspLifecycleProcessSpawned
 "lifecycle.process.ended": RaspLifecycleProcessEnded
 "lifecycle.session.bound": RaspLifecycleSessionBound
+"lifecycle.session.confirmed": RaspLifecycleSessionConfirmed
+"lifecycle.cancel.requested": RaspLifecycleCancelRequested
 "lifecycle.engine.progress": RaspLifecycleEngineProgress
 "lifecycle.turn.silent": RaspLifecycleTurnSilent
 "lifecycle.turn.ended": RaspLifecycleTurnEnded
@@ -73,7 +75,23 @@ fork_from?: string | undefined
  * The run that a stop of Parley interrupted and that this one repeats (recovery.running).
  */
 retry_of?: string | undefined
+session?: RaspSessionHandle | undefined
+/**
+ * The events hold everything that the database rows say about sessions. Absent in runs of earlier versions.
+ */
+fold_version?: number | undefined
 actor?: RaspActor | undefined
+}
+/**
+ * The session that a later turn resumes.
+ */
+export interface RaspSessionHandle {
+session_id: string
+/**
+ * process: only the process that is still running has the session.
+ */
+handle_type: ("session_id" | "process")
+created_at_attempt: number
 }
 /**
  * Who did it.
@@ -110,6 +128,16 @@ export interface RaspError {
  */
 code: string
 message: string
+/**
+ * The values in the message, by name.
+ */
+values?: {
+[k: string]: string | number
+} | undefined
+/**
+ * What the caller can do about it.
+ */
+hint?: string | undefined
 /**
  * What a program needs besides the code: `unanswered`, the question that can no longer be answered; `reason`, HOST_CRASHED_TWICE where hosts crashed twice with the run (`crashes`).
  */
@@ -162,6 +190,19 @@ export interface RaspLifecycleSessionBound {
 session_id: string
 handle_type: "session_id"
 model?: string | undefined
+}
+/**
+ * The session was found in the engine's files, or its process still runs. Later turns resume this session.
+ */
+export interface RaspLifecycleSessionConfirmed {
+session: RaspSessionHandle
+}
+/**
+ * A cancel request reached the running turn. The turn ends next; after a crash, recovery cancels the run.
+ */
+export interface RaspLifecycleCancelRequested {
+requested_at: RaspTimestamp
+actor?: RaspActor | undefined
 }
 /**
  * The engine reached a step of its own that carries no content.
@@ -468,6 +509,8 @@ export const RASP_TYPES = [
   "lifecycle.process.spawned",
   "lifecycle.process.ended",
   "lifecycle.session.bound",
+  "lifecycle.session.confirmed",
+  "lifecycle.cancel.requested",
   "lifecycle.engine.progress",
   "lifecycle.turn.silent",
   "lifecycle.turn.ended",

@@ -1,21 +1,25 @@
-// The port: who works NEXT. It only consumes what the store holds: queued runs, and questions whose time will be over.
+// The dispatch port: starts queued runs and decides expired questions. Everything it works on comes from the store.
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 
 export interface DispatchHandlers {
-  // Plays one turn; resolves when it is over, however it ended. Rejects if it could not even be stored: then the run is
-  // left alone for a while.
+  // Runs one turn. Resolves when the turn has ended, successfully or not. Rejects if its start or its end could not be
+  // stored: the dispatch then waits before it tries the run again.
   startTurn(run: RunRecord): Promise<void>;
-  // Decides a question whose time is over; false if it is not there any more.
+  // Decides an expired question. Resolves to false if the question was not decided.
   decide(interaction: InteractionRecord): Promise<boolean>;
-  // Something that should not happen: the store is gone, or a defect of ours.
+  // Reports an unexpected error: the store is unavailable, or there is a bug in Parley.
   onFailure(error: unknown): void;
 }
 
 export interface Dispatch {
-  // Something has changed in the store: a run was queued, or a question was asked or answered.
+  // Call it when a run was queued, or a question was asked or answered.
   wake(): void;
-  // Resolves when everything that was woken for has been looked at.
+  // Changes how many turns may run at the same time. Running turns continue; call wake() to fill free slots.
+  setSlots(slots: number): void;
+  // Resolves when the passes that wake() requested have finished.
   idle(): Promise<void>;
-  // Starts nothing more, and resolves when nothing it started is under way.
+  // Starts no further turns, and resolves when all started turns have ended.
   close(): Promise<void>;
 }
+
+export type CreateDispatch = (handlers: DispatchHandlers, slots: number) => Dispatch;

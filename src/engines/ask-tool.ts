@@ -5,7 +5,7 @@ import type { Json } from '../kernel/json.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { parseQuestion, type Question } from '../run/interaction.js';
 
-// Codex tells server and tool (joined here by a dot), Gemini and OpenCode make one name of them.
+// Codex reports server and tool (joined here by a dot); Gemini and OpenCode report one combined name.
 const NAMES: ReadonlySet<string> = new Set(['parley.ask_human', 'mcp_parley_ask_human', 'parley_ask_human']);
 
 export function isAskTool(name: string): boolean {
@@ -16,7 +16,7 @@ export class AskCalls {
   readonly #questions: Question[] = [];
   readonly #receipts: (string | null)[] = [];
 
-  // A call of any tool that succeeded: one that failed asked nobody.
+  // A successful call of any tool; a failed call has asked no question.
   add(name: string, input: Json | undefined, result: Json | undefined): void {
     if (!isAskTool(name)) return;
     this.#questions.push(parseQuestion(input, 'tool'));

@@ -21,7 +21,7 @@ const AUTH = new RegExp(
   'i',
 );
 
-// A busy service may well propose another login (Gemini does); it is not what is wrong.
+// A busy service may suggest another login (Gemini does), but the login is not the problem then.
 const BUSY = /\b429\b|rate limit|too many requests|quota|try again later|resource_exhausted/i;
 
 export function classifyFailure(message: string, httpStatus?: number): EngineFailure {

@@ -39,7 +39,7 @@ export class Emitter {
   #drafts: RaspDraft[] = [];
   #range: ByteRange | null = null;
   #line = '';
-  // Of what is read from the line at hand, unless a rule says otherwise.
+  // The confidence of events from the current line, unless a rule sets another one.
   #confidence: number = CONFIDENCE.structured;
   #sessionId: string | null = null;
   #stderrLines = 0;
@@ -97,7 +97,7 @@ export class Emitter {
     this.#push(type, data, JSON.stringify(data), itemId, confidence);
   }
 
-  // Text of the agent that stands in the line as `opening` begins it; answers its JSON text.
+  // Emits text of the agent, which starts in the line after `opening`. Returns its JSON text.
   emitText(
     type: 'agent.message.delta' | 'agent.message.final' | 'agent.reasoning',
     text: string,
@@ -126,7 +126,7 @@ export class Emitter {
       this.warn('MESSAGE_TRUNCATED', 'the message is longer than the limit; the rest is in the pieces only');
   }
 
-  // The end of a tool call, whose output may be long and stands in the line as `opening` begins it.
+  // Emits the end of a tool call. Its output may be long and starts in the line after `opening`.
   emitToolCompleted(
     call: Omit<RaspData['tool.call.completed'], 'output'>,
     output: Json | undefined,
@@ -171,7 +171,7 @@ export class Emitter {
 
   warn(code: DiagnosticCode, message: string, detail: WarningDetail = {}): void {
     this.#warnings.set(code, (this.#warnings.get(code) ?? 0) + 1);
-    // Which version printed it tells whether the parser or the engine has to change.
+    // The version shows whether the parser or the engine has to change.
     const version = DRIFT.has(code) ? this.#engineVersion : undefined;
     this.emit(
       'diagnostic.parser.warning',
@@ -216,7 +216,7 @@ export class Emitter {
     this.#fallbacks += 1;
   }
 
-  // What was taken for hits all the time was only guessed.
+  // Lines that were counted as hits were only guesses.
   missAll(): void {
     this.#fallbacks += this.#parsed;
     this.#parsed = 0;

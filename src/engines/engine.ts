@@ -15,7 +15,7 @@ export interface TurnSpec {
   readonly model?: string;
   // Whether a path, as seen from the folder, leads to something: for engines that take words of a prompt for files.
   readonly hasFile?: (path: string) => boolean;
-  // A file with a JSON Schema for the result, where the engine can be told of it.
+  // A file with a JSON Schema for the result, for engines that accept one.
   readonly outputSchemaFile?: string;
   // An id for a new session, used only by engines that let the caller choose one.
   readonly newSessionId: string;
@@ -41,7 +41,7 @@ export interface CommandBuilder {
 }
 
 export interface HandleRules {
-  // Where in the output the id stands, for people.
+  // Where the id is in the output, for people.
   readonly source: string;
   // Only an id of this form is safe to hand back to the engine.
   readonly accepts: (sessionId: string) => boolean;
@@ -133,7 +133,7 @@ export interface HomeRules {
   readonly keyInstead?: { readonly of: string; readonly as: string };
   // The user's settings that a new home begins with. Copied: what the engine writes into them stays in the home.
   readonly settings: (user: User) => readonly Brought[];
-  // A file of the home that is written before each turn, out of what stands there, at first out of the user's own.
+  // A file of the home that is written before each turn, from its current content, at first from the user's own file.
   // Null: that text is not what the file must be.
   readonly turnFile?: {
     readonly path: string;

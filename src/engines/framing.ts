@@ -1,5 +1,6 @@
 // Bytes into lines, with the exact byte range of each. Splits before decoding, so offsets are true and free.
 // Where the chunks end makes no difference: any cut of the same bytes gives the same lines.
+import { invariant } from '../kernel/invariant.js';
 
 // A longer line is not held back: it comes in pieces. The longest real one, a 3 MB answer, is far below.
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -45,6 +46,12 @@ export class LineFramer {
       start = lf + 1;
     }
     if (start < chunk.length) this.#holdRest(chunk, start);
+  }
+
+  // A whole line that did not come through the framer. Offsets continue after it.
+  pass(from: number, to: number): void {
+    invariant(this.#held === 0 && this.#part < 0 && this.#offset === from, 'a line follows the bytes before it');
+    this.#offset = to;
   }
 
   end(): void {

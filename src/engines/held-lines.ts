@@ -39,7 +39,7 @@ export class HeldLines {
     return this.#lines.every((line) => line.text.trim() === '');
   }
 
-  // Hands back the first lines (all, if not told how many), each with its own range.
+  // Returns the first lines (by default all of them), each with its own range.
   release(use: (text: string, terminated: boolean) => void, count: number = this.#lines.length): void {
     const before = this.#out.range;
     for (const { text, terminated, range } of this.#take(count)) {

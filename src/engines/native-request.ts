@@ -1,13 +1,16 @@
-// What an engine itself asks a person for in the middle of its turn, and waits for the answer: the request as its
-// output shows it.
+// A request that a resident engine sends to us in the middle of its turn and whose answer it waits for.
+import type { RequestMessage } from '../jsonrpc/read-message.js';
 import type { JsonObject } from '../kernel/json.js';
 import type { Question } from '../run/interaction.js';
 
 export interface NativeRequest {
-  // As the engine numbered it; an id comes again in another process.
-  readonly id: string | number;
-  readonly method: string;
+  // Its `state` is the only record of whether the request still waits for an answer. The id is unique within one
+  // process only.
+  readonly message: RequestMessage;
+  // Empty for a request that is refused unread.
   readonly params: JsonObject;
-  // Null: nobody can be asked this; it is to be refused.
+  // Null: a person cannot be asked this, so it must be refused.
   readonly question: Question | null;
+  // Why it must be refused, where there is no question.
+  readonly refusal?: string;
 }

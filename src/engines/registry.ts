@@ -1,6 +1,6 @@
 // The engines there are, and the few things done with any of them.
 import { invariant } from '../kernel/invariant.js';
-import { RequestError } from '../run/request-error.js';
+import { refusal, type RequestError } from '../run/request-error.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { codexCommand } from './codex/command.js';
 import { codexHandle } from './codex/handle.js';
@@ -103,25 +103,23 @@ export const ENGINES: readonly Engine[] = [
 export function findEngine(name: string): Engine {
   const engine = ENGINES.find((candidate) => candidate.name === name);
   if (!engine)
-    throw new RequestError(
-      'UNKNOWN_ENGINE',
-      `there is no engine "${name}"; the engines are ${ENGINES.map((known) => known.name).join(', ')}`,
-    );
+    throw refusal('UNKNOWN_ENGINE', { engine: name, engines: ENGINES.map((known) => known.name).join(', ') });
   return engine;
 }
 
 export function createTurnParser(engine: Engine, engineVersion?: string, start?: ParserStart): TurnParser {
-  return new TurnParser(engine.profile, engine.createReader, engine.handle.accepts, engineVersion, start);
+  const { profile, createReader, handle } = engine;
+  return new TurnParser({ profile, createReader, acceptsSession: handle.accepts, engineVersion, ...start });
 }
 
 export function buildHandle(
   engine: Engine,
   sessionId: string,
-  where: { cwd: string; home: string | null; attempt: number; sticky?: boolean },
+  where: { cwd: string; home: string | null; attempt: number; type?: EngineSessionHandle['handle_type'] },
 ): EngineSessionHandle {
   return {
     engine: engine.name,
-    handle_type: where.sticky ? 'process' : 'session_id',
+    handle_type: where.type ?? 'session_id',
     handle_value: sessionId,
     cwd: where.cwd,
     home: where.home,
@@ -138,21 +136,22 @@ export function buildCommand(
 ): EngineCommand {
   if (handle === null) return copied === undefined ? engine.command.buildStart(spec) : buildFork(engine, spec, copied);
   const mismatch = explainMismatch(engine, spec.cwd, handle);
-  if (mismatch !== null) throw new RequestError('HANDLE_MISMATCH', mismatch);
+  if (mismatch !== null) throw mismatch;
   return engine.command.buildResume(spec, handle);
 }
 
 function buildFork(engine: Engine, spec: TurnSpec, copied: string): EngineCommand {
   if (!engine.handle.accepts(copied))
-    throw new RequestError('HANDLE_MISMATCH', `"${copied}" is no ${engine.name} session id`);
+    throw refusal('HANDLE_MISMATCH.invalid_id', { session: copied, engine: engine.name });
   invariant(engine.command.buildFork, 'the engine can begin with a copy of a session');
   return engine.command.buildFork(spec, copied);
 }
 
 // Why a session cannot be continued by this engine in this directory, or null.
-export function explainMismatch(engine: Engine, cwd: string, handle: EngineSessionHandle): string | null {
-  if (handle.engine !== engine.name) return `the session belongs to ${handle.engine}, not to ${engine.name}`;
-  if (!engine.handle.accepts(handle.handle_value)) return `"${handle.handle_value}" is no ${engine.name} session id`;
-  if (handle.cwd !== cwd) return `the session belongs to the directory ${handle.cwd}, not to ${cwd}`;
+export function explainMismatch(engine: Engine, cwd: string, handle: EngineSessionHandle): RequestError | null {
+  const { handle_value: session, engine: owner, cwd: path } = handle;
+  if (owner !== engine.name) return refusal('HANDLE_MISMATCH.engine', { owner, engine: engine.name });
+  if (!engine.handle.accepts(session)) return refusal('HANDLE_MISMATCH.invalid_id', { session, engine: engine.name });
+  if (path !== cwd) return refusal('HANDLE_MISMATCH.directory', { path, cwd });
   return null;
 }

@@ -1,5 +1,8 @@
-// The port of an engine that stays: one process for several turns of a conversation, which may ask in the middle of
-// one.
+// The port of a resident engine: one process that serves several turns of a conversation and may ask for something in
+// the middle of one. It fits any engine that talks JSON-RPC over stdin and stdout: `converse` opens or resumes the
+// session and sends the prompt, `lines` delivers the output, requests of the engine are answered by message, and
+// everything that is particular to a protocol is in its Resident, its ResidentRules and its reader (createReader).
+import type { ReceivedLine } from '../jsonrpc/received-line.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { StreamName } from '../rasp/event.js';
 import type { ExecutionMode } from '../run/attempt.js';
@@ -8,17 +11,18 @@ import type { Permission } from './engine.js';
 import type { NativeRequest } from './native-request.js';
 
 export interface ResidentRules {
-  // Where in the folder of its run its output is kept: one log for all turns.
+  // The logs of the process, relative to the folder of the run: one log for all turns.
   readonly logs: Readonly<Record<StreamName, string>>;
-  // What it is sent. Throws for a decision that is none: nothing is ever allowed by mistake.
+  // Builds the result that is sent to the engine. Throws for a response that is no valid decision, so nothing is ever
+  // allowed by mistake.
   readonly buildAnswer: (request: NativeRequest, response: Json) => JsonObject;
-  // Whether the decision `cancel`, as an answer to it, ends the turn by itself.
+  // Whether the decision `cancel`, sent as the answer to this request, makes the engine end its turn.
   readonly stopsByAnswer: (request: NativeRequest) => boolean;
-  // What the agent is told when the process that asked is gone.
+  // The prompt that gives an answer to a new process, when the process that asked has exited.
   readonly describeAnswer: (question: JsonObject, response: Json) => string;
   // Whether a decision about an action may be used in another process, when the agent asks for the same again.
   readonly carriesOver: (action: JsonObject) => boolean;
-  // What a decision is bound to.
+  // Identifies what a decision is about.
   readonly digest: (action: JsonObject, permission: Permission) => string;
 }
 
@@ -30,54 +34,54 @@ export interface ResidentStart {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly mark: string;
-  // Of processes that a host without a lease may still have for this run.
+  // The prefix of the marks of processes that a host which lost its lease may still run for this run. They are ended.
   readonly passesOver?: string;
-  // Gives the start up.
+  // Cancels the start.
   readonly signal: AbortSignal;
 }
 
 export interface Conversation {
-  // The one to go on with; null: a new one.
+  // The session to continue; null: a new one.
   readonly session: string | null;
-  // To go on with a copy of it, which has an id of its own.
+  // Continue with a copy of the session, which gets its own id.
   readonly copies?: boolean;
   readonly cwd: string;
   readonly permission: Permission;
-  // Whether somebody is there to be asked.
+  // Whether a person can be asked.
   readonly mode: ExecutionMode;
   readonly model?: string | undefined;
 }
 
-export interface ResidentEnd {
+interface ResidentEnd {
   readonly exit: Exit;
-  // What went wrong on our side: not everything it said may be in its log.
+  // An error on our side: the log may lack output.
   readonly error: Error | null;
 }
 
 export interface Resident {
   readonly pid: number;
-  // Tells a reused pid apart; '' where unknown.
+  // Distinguishes the process from a later one with the same pid; '' where unknown.
   readonly startTime: string;
-  // Where in its log it began: what is before that is another's.
+  // The offset in the log where the output of this process begins.
   readonly from: number;
   readonly isAlive: boolean;
-  // Begins a turn, in a conversation that is opened if it is not yet.
+  // Sends a prompt, in a session that is opened first if none is open. Resolves when the engine has accepted the
+  // prompt, not when its turn is over.
   converse(conversation: Conversation, prompt: string): Promise<void>;
-  // What it says from this place of its log on, line by line with their ends; ends with the process.
-  lines(from: number, signal: AbortSignal): AsyncIterable<Buffer>;
-  // Whether it still waits for the answer.
+  // The lines from this offset of the log on, each after it was logged; ends with the process. The engine's output is
+  // not read further while many lines wait for this reader, so the caller must not wait for the engine in between.
+  lines(from: number, signal?: AbortSignal): AsyncIterable<ReceivedLine>;
+  // Whether the engine waits for the answer to this request.
   waitsFor(request: NativeRequest): boolean;
   answer(request: NativeRequest, result: JsonObject): void;
   refuse(request: NativeRequest, reason: string): void;
-  // Refuses what stands in a line that was too long to be read.
-  refuseLine(line: Buffer): void;
-  // Resolves when it does not wait for the answer any more, though nobody has given it.
+  // Resolves when the engine no longer waits for the answer, or when the signal aborts.
   forgets(request: NativeRequest, signal: AbortSignal): Promise<void>;
-  // Tells the agent something in the middle of its turn.
+  // Adds a message to the turn that is running. Rejects if the engine cannot take one.
   tell(text: string): Promise<void>;
-  // Ends the turn that is on.
+  // Stops the turn that is running.
   interrupt(): Promise<void>;
-  // Resolves when nothing of it is left.
+  // Resolves when the process and everything it started have exited.
   close(): Promise<ResidentEnd>;
   readonly ended: Promise<ResidentEnd>;
 }

@@ -3,6 +3,8 @@
 // The engine's own part is a ParserReader; this file owns what all have in common: lines, decoding, oddities, stderr.
 import { isUtf8 } from 'node:buffer';
 import { stripVTControlCharacters } from 'node:util';
+import type { RequestMessage } from '../jsonrpc/read-message.js';
+import type { ReceivedLine } from '../jsonrpc/received-line.js';
 import type { JsonObject } from '../kernel/json.js';
 import type { RaspDraft } from '../rasp/draft.js';
 import type { StreamName } from '../rasp/event.js';
@@ -11,38 +13,41 @@ import { invariant } from '../kernel/invariant.js';
 import { classifyFailure } from './auth-failure.js';
 import { Emitter, type ParserCounts } from './emitter.js';
 import { readEnvelope } from './envelope.js';
-import { LineFramer, type LineSink } from './framing.js';
+import { LineFramer, MAX_LINE_BYTES, type LineSink } from './framing.js';
 import type { NativeRequest } from './native-request.js';
 
 // What an engine's output shows; the envelope in its last message is read for all of them alike.
-export interface ReaderEvidence extends Omit<TurnEvidence, 'sessionId' | 'done' | 'complaint'> {
+interface ReaderEvidence extends Omit<TurnEvidence, 'sessionId' | 'done' | 'complaint'> {
   // A line that sounds like the reason, where the engine prints it elsewhere than on stderr.
   readonly complaint?: string | undefined;
 }
 
 export interface ParserReader {
-  // One line of stdout, without its end. emitter.range is its range.
-  stdoutLine(text: string, terminated: boolean): void;
+  // One line of stdout, without its end. emitter.range is its range. `received` is the same line if it was parsed
+  // before (a running resident engine); a line that comes from a log has none.
+  stdoutLine(text: string, terminated: boolean, received?: ReceivedLine): void;
   // One line of stderr; true if the reader took it, else it becomes raw.
   stderrLine?(text: string): boolean;
   // A line too long to be held begins: lines held back for what might follow have to go out now.
   longLine?(stream: StreamName): void;
+  // A running resident engine sent a request in a line too long to be parsed as an event.
+  longRequest?(message: RequestMessage): void;
   finish(): void;
-  // The engine repeats itself and would do so for ever.
+  // The engine repeats itself and would do so forever.
   runaway?(): boolean;
-  // Of an engine that stays: its turn is over, and what it asks for and nobody has answered yet, the oldest first.
+  // For a resident engine: whether its turn has ended, and its unanswered requests, oldest first.
   turnOver?(): boolean;
   openRequests?(): readonly NativeRequest[];
-  // Of an engine that stays: a tool call that began in an earlier turn may still be running.
+  // For a resident engine: a tool call that started in an earlier turn may still run.
   isToolRunning?(): boolean;
   evidence(): ReaderEvidence;
 }
 
-// What the output of an engine that stays leaves for the parser of its next turn.
+// What the parser of one turn of a resident engine leaves for the parser of the next.
 export interface ReaderMemory {
-  // The session that is followed; lines of another belong to somebody whom the agent has called.
+  // The session of the run; lines of another session belong to a subagent.
   session: string | null;
-  // The turn that is on, and the last one that was over.
+  // The turn that is running, and the last one that ended, as the lines read so far show it.
   turn: string | null;
   lastTurn: string | null;
   // The bodies of the items that have begun, by their id.
@@ -50,13 +55,24 @@ export interface ReaderMemory {
 }
 
 export interface ParserStart {
-  // Where in its log the turn begins.
+  // The offsets in the logs where the turn begins.
   readonly at?: Readonly<Record<StreamName, number>>;
   readonly memory?: ReaderMemory;
 }
 
-// What Buffer.toString calls in the end, without its checks: it is called for every line.
+export interface TurnParserOptions extends ParserStart {
+  readonly profile: string;
+  readonly createReader: (out: Emitter, memory: ReaderMemory) => ParserReader;
+  // Whether the engine can resume a session with this id.
+  readonly acceptsSession: (sessionId: string) => boolean;
+  readonly engineVersion: string | undefined;
+}
+
+// The method that Buffer.toString calls internally, without its checks, because it is called for every line.
 type DirectBuffer = Buffer & { utf8Slice(start: number, end: number): string };
+
+const LF = 0x0a;
+const CR = 0x0d;
 
 // Lines of stderr that are worth repeating in an error message, when the process failed.
 const COMPLAINT = new RegExp(
@@ -74,13 +90,7 @@ export class TurnParser {
   #complaint: string | null = null;
   #finished = false;
 
-  constructor(
-    profile: string,
-    createReader: (out: Emitter, memory: ReaderMemory) => ParserReader,
-    acceptsSession: (sessionId: string) => boolean,
-    engineVersion?: string,
-    { at, memory = newMemory() }: ParserStart = {},
-  ) {
+  constructor({ profile, createReader, acceptsSession, engineVersion, at, memory = newMemory() }: TurnParserOptions) {
     this.#out = new Emitter(profile, acceptsSession, engineVersion);
     this.#reader = createReader(this.#out, memory);
     this.#framers = {
@@ -92,6 +102,27 @@ export class TurnParser {
   push(stream: StreamName, chunk: Buffer): RaspDraft[] {
     invariant(!this.#finished, 'a finished turn gets no more bytes');
     this.#framers[stream].push(chunk);
+    return this.#out.take();
+  }
+
+  // One line of stdout that was parsed when it was received. Gives the same drafts as `push` of its bytes.
+  pushLine(line: ReceivedLine): RaspDraft[] {
+    invariant(!this.#finished, 'a finished turn gets no more bytes');
+    const { bytes, from, to, message } = line;
+    const isLong = bytes.length > MAX_LINE_BYTES;
+    // A line without its end may only be read at the end of the turn.
+    if (isLong || bytes[bytes.length - 1] !== LF) {
+      this.#framers.stdout.push(bytes);
+      if (isLong && message.type === 'request') this.#reader.longRequest?.(message);
+      return this.#out.take();
+    }
+    this.#framers.stdout.pass(from, to);
+    this.#out.at({ stream: 'stdout', from, to });
+    if (bytes[bytes.length - 2] === CR) this.#out.note('CRLF_LINES');
+    if (line.text.includes('\ufffd') && !isUtf8(bytes)) this.#out.note('INVALID_UTF8');
+    const text = this.#withoutMark(line.text, from);
+    // Without its byte order mark the text is another one, which was not parsed.
+    this.#reader.stdoutLine(text, true, text === line.text ? line : undefined);
     return this.#out.take();
   }
 
@@ -150,7 +181,7 @@ export class TurnParser {
     return {
       line: (bytes, start, end, from, to, terminated) => {
         this.#out.at({ stream, from, to });
-        if (terminated && end > start && bytes[end - 1] === 0x0d) {
+        if (terminated && end > start && bytes[end - 1] === CR) {
           end -= 1;
           this.#out.note('CRLF_LINES');
         }
@@ -173,8 +204,13 @@ export class TurnParser {
 
   #decode(bytes: Buffer, start: number, end: number, from: number): string {
     const text = (bytes as DirectBuffer).utf8Slice(start, end);
-    // U+FFFD may be the engine's own; only then is a second look worth its time.
+    // U+FFFD may be the engine's own character; only then the bytes are checked.
     if (text.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) this.#out.note('INVALID_UTF8');
+    return this.#withoutMark(text, from);
+  }
+
+  // A byte order mark is one only at the beginning of the log.
+  #withoutMark(text: string, from: number): string {
     if (from > 0 || text.charCodeAt(0) !== 0xfeff) return text;
     this.#out.note('BYTE_ORDER_MARK');
     return text.slice(1);

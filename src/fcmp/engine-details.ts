@@ -1,6 +1,6 @@
-// What an engine prints beside the conversation (stderr, lines that are no events, warnings, errors that the failure of
-// the run repeats) and the agent's done marker: read as details, so that people see one line for them. The events
-// themselves are unchanged.
+// Classifies output that is not part of the conversation as details: stderr, lines that are not events, warnings,
+// errors that the failure of the run repeats, and the agent's done marker. People see one line for all of them. The
+// events are unchanged.
 import { isObject, parseJson } from '../kernel/json.js';
 import type { FcmpData, FcmpEvent } from './event.js';
 
@@ -9,7 +9,7 @@ export interface EngineDetail {
   readonly text: string;
 }
 
-// Null: the event belongs to the conversation.
+// Returns null if the event belongs to the conversation.
 export function readEngineDetail({ type, data }: Pick<FcmpEvent, 'type' | 'data'>): EngineDetail | null {
   if (type === 'raw.stderr' || type === 'raw.stdout') {
     const { text } = data as unknown as FcmpData['raw.stdout'];
@@ -21,18 +21,19 @@ export function readEngineDetail({ type, data }: Pick<FcmpEvent, 'type' | 'data'
 }
 
 export interface SplitMessage {
-  // What the agent said to people.
+  // The agent's message for people.
   readonly text: string;
-  // The JSON object that tells Parley that the work is done, as it was written; null if there is none.
+  // The JSON object that reports to Parley that the work is done, exactly as written; null if there is none.
   readonly marker: string | null;
 }
 
 const FENCED = /```(?:json)?\s*(\{[^]*\})\s*```\s*$/;
-// Longer ends of messages are not searched, and no more lines are tried as its beginning.
+// Limits for the search: how much of a message's end is searched, and how many lines are tried as the start of the
+// marker.
 const MAX_MARKER_CHARS = 20_000;
 const MAX_TRIES = 20;
 
-// The done marker stands at the end of a message, on lines of its own, perhaps in a fence.
+// The done marker is at the end of a message, on separate lines, possibly in a fenced block.
 export function splitDoneMarker(text: string): SplitMessage {
   const end = text.slice(-MAX_MARKER_CHARS).trimEnd();
   if (!end.endsWith('}') && !end.endsWith('```')) return { text, marker: null };
@@ -44,7 +45,7 @@ export function splitDoneMarker(text: string): SplitMessage {
   return from === -1 ? { text, marker: null } : { text: text.slice(0, from).trimEnd(), marker: body };
 }
 
-// The text from the last line on that begins with a brace and makes the rest JSON.
+// Returns the text from the last line that starts with a brace and from which the rest parses as JSON.
 function lastObject(text: string): string | null {
   let tries = 0;
   for (let at = text.length; at > 0 && tries < MAX_TRIES;) {
@@ -64,18 +65,4 @@ function isDone(body: string): boolean {
   return isObject(value) && value['done'] === true;
 }
 
-function count(number: number, one: string, many: string): string[] {
-  return number === 0 ? [] : [`${number} ${number === 1 ? one : many}`];
-}
-
 export type DetailCounts = Readonly<Partial<Record<EngineDetail['kind'], number>>>;
-
-// "3 lines of stderr, 2 warnings, the done marker".
-export function summarizeDetails({ stderr = 0, stdout = 0, warning = 0, done = 0 }: DetailCounts): string {
-  return [
-    ...count(stderr, 'line of stderr', 'lines of stderr'),
-    ...count(stdout, 'line of stdout', 'lines of stdout'),
-    ...count(warning, 'warning', 'warnings'),
-    ...(done > 0 ? ['the done marker'] : []),
-  ].join(', ');
-}

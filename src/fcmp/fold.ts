@@ -1,5 +1,5 @@
-// The conversation as a fold over RASP: give it the journal in order, and it gives what a person sees.
-// It reads nothing else and keeps no time of its own, so the same journal always gives the same bytes.
+// Folds RASP into the conversation that a person sees: push the journal's events in order. The fold has no other input
+// and reads no clock, so the same journal always gives the same bytes.
 import { invariant } from '../kernel/invariant.js';
 import type { ByteRange, RaspDraft } from '../rasp/draft.js';
 import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
@@ -9,7 +9,7 @@ import { lineOf, type FcmpDraft } from './stamp.js';
 import { checkFcmpData } from './validate.js';
 import { describeSeconds } from '../run/turn-limits.js';
 
-// What the fold needs of a RASP event: taken from a stored one, or from a draft that was just stamped.
+// The fields of a RASP event that the fold needs, from a stored event or a freshly stamped draft.
 export interface FoldInput {
   readonly seq: number;
   readonly ts: string;
@@ -37,13 +37,13 @@ export function foldInputOfDraft(draft: RaspDraft, seq: number, ts: string, atte
   return { seq, ts, attempt, type: draft.type, data: draft.data, itemId: draft.itemId, range: draft.range };
 }
 
-// Between turns nothing but the count is needed to go on.
+// Between turns the fold needs only the count to continue.
 export interface FoldState {
   readonly version: number;
   readonly seq: number;
 }
 
-// This many raw lines in a row that repeat the assistant are an echo; fewer may be chance.
+// So many consecutive raw lines that repeat the assistant are an echo; fewer may be a coincidence.
 const MIN_ECHO_LINES = 3;
 const ANSI = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
 
@@ -58,8 +58,8 @@ export class ConversationFold {
   #seq: number;
   #output: FcmpDraft[] = [];
   readonly #said = new SaidLines();
-  // Raw lines that may turn out to be an echo, with the warnings that belong to them. Once they are an echo only their
-  // number is kept, so that an endless one takes no memory.
+  // Raw lines that may turn out to be an echo, with their warnings. Once they are known to be an echo, only their
+  // number is kept, so that an endless echo needs no memory.
   #held: Held[] = [];
   #heldLines = 0;
 
@@ -72,18 +72,18 @@ export class ConversationFold {
     this.#seq = state.seq;
   }
 
-  // Only between turns: what is held or remembered of a turn is not part of it.
+  // Call it between turns only: held lines and the lines said in a turn are not part of the saved state.
   save(): FoldState {
     invariant(this.#held.length === 0, 'a fold is saved between turns');
     return { version: FOLD_VERSION, seq: this.#seq };
   }
 
-  // The FCMP events, as text, that this RASP event gives.
+  // Returns the FCMP events for this RASP event, as text.
   push(input: FoldInput): string[] {
     return this.fold(input).map((event) => lineOf(this.#runId, event));
   }
 
-  // The same, for whoever writes them as bytes.
+  // Like push, for callers that write the events as bytes.
   fold(input: FoldInput): readonly FcmpDraft[] {
     const before = { seq: this.#seq, held: this.#held, heldLines: this.#heldLines };
     try {
@@ -93,7 +93,7 @@ export class ConversationFold {
       }
       return this.#output;
     } catch (error) {
-      // A refused event leaves nothing behind.
+      // A rejected event leaves no trace in the state.
       this.#seq = before.seq;
       this.#held = before.held;
       this.#heldLines = before.heldLines;
@@ -187,24 +187,26 @@ export class ConversationFold {
         const text = plainText((input.data as RaspData[typeof kind]).text);
         return text.trim() === '' ? undefined : this.#emit(input, kind, { text });
       }
-      // For operators, not for a reader of the conversation.
+      // For operators, not for readers of the conversation.
       case 'lifecycle.turn.started':
       case 'lifecycle.process.spawned':
       case 'lifecycle.process.ended':
       case 'lifecycle.session.bound':
+      case 'lifecycle.session.confirmed':
+      case 'lifecycle.cancel.requested':
       case 'lifecycle.engine.progress':
       case 'tool.call.updated':
       case 'artifact.result.written':
       case 'interaction.approval.applied':
         return undefined;
       default:
-        // A type of a later version: not shown, not an error.
+        // A type of a later version is ignored; it is not an error.
         kind satisfies never;
     }
   }
 
   #stateChanged(input: FoldInput, data: RaspData['lifecycle.state.changed']): void {
-    // The run stays where it is: an operator's fact, not a change.
+    // The run keeps its state: this event is for operators.
     if (data.trigger === 'restart.preserve_waiting') return;
     if (data.to === 'succeeded') this.#emit(input, 'conversation.completed', { result: data.result });
     if (data.to === 'failed')
@@ -226,7 +228,7 @@ export class ConversationFold {
     if (code !== 'STDERR_TEXT') this.#emit(input, 'diagnostic.warning', { code, message });
   }
 
-  // --- echo: raw lines that only repeat the assistant are held back until it is clear how many they are ---
+  // --- echo: raw lines that only repeat the assistant are held back until their number is known ---
 
   #holds(input: FoldInput): boolean {
     if (input.type === 'raw.stdout' || input.type === 'raw.stderr') {
@@ -248,7 +250,7 @@ export class ConversationFold {
 
   #hold(entry: Held, lines: number): void {
     this.#heldLines += lines;
-    // The first tells the stream, the last where the echo ends.
+    // The first line identifies the stream, the last one the end of the echo.
     const kept = this.#heldLines < MIN_ECHO_LINES ? this.#held : this.#held.slice(0, 1);
     this.#held = [...kept, entry];
   }
@@ -288,7 +290,7 @@ export class ConversationFold {
   }
 }
 
-// A person reads it, and a terminal may show it: no control sequences. RASP has the text as it came.
+// Removes control sequences, because people read this text and terminals may show it. RASP keeps the original text.
 function plainText(text: string): string {
   return text.includes('\u001b') ? text.replace(ANSI, '') : text;
 }
@@ -297,7 +299,7 @@ function sameRange(a: ByteRange | null, b: ByteRange | null): boolean {
   return a !== null && b !== null && a.stream === b.stream && a.from === b.from && a.to === b.to;
 }
 
-// The whole conversation of a stored journal.
+// Returns the whole conversation of a stored journal.
 export function projectConversation(runId: string, journal: Iterable<RaspEvent>): string[] {
   const fold = new ConversationFold(runId);
   const lines: string[] = [];

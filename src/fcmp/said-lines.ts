@@ -1,17 +1,18 @@
-// The lines that the assistant has said in this attempt, to know an echo when one comes.
-// Indexed only when somebody asks: most turns print no raw line at all.
+// The lines that the assistant has said in this attempt, to detect an echo. Indexed only at the first lookup: most
+// turns print no raw line at all.
 
-// Enough for any real echo; beyond it nothing is remembered, so nothing is suppressed.
+// Enough for any real echo. Later text is not remembered, so an echo of it is shown.
 const MAX_CHARS = 1024 * 1024;
 
 export class SaidLines {
   #pending: string[] = [];
   #chars = 0;
-  // The unfinished last line of a message that comes in pieces.
+  // The unfinished last line of a message that arrives in chunks.
   #tail = '';
   readonly #lines = new Set<string>();
 
-  // A whole message. One that came in pieces is said twice; the set does not mind. It begins on a line of its own.
+  // Adds a whole message, which starts on a new line. A message that arrived in chunks before is added a second time,
+  // which does not change the set.
   addMessage(text: string): void {
     this.#remember(`\n${text}\n`);
   }

@@ -1,5 +1,5 @@
-// How an event of the conversation is written: as text, and as bytes into a sink, piece by piece because it is hot.
-// Both give the same line.
+// Serializes an FCMP event as text, or as bytes into a sink, piece by piece because this is the hot path. Both give the
+// same line.
 import { asciiBytes, asciiJson, type TextSink } from '../rasp/stamp.js';
 import { FCMP_VERSION, type FcmpType } from './event.js';
 
@@ -26,18 +26,18 @@ function typeOf(type: FcmpType): string {
   return `,"type":"${type}","data":`;
 }
 
-// Without LF.
+// Returns the line without LF.
 export function lineOf(runId: string, { seq, ts, attempt, raspSeq, type, json }: FcmpDraft): string {
   return `${headOf(runId)}${seq}${timeOf(ts, attempt)}${raspSeq}${typeOf(type)}${json}}`;
 }
 
-// Writes one event as a line, LF included.
+// Writes one event as a line, including LF.
 export type FcmpStamp = (draft: FcmpDraft, sink: TextSink) => void;
 
 export function createFcmpStamp(runId: string): FcmpStamp {
   const head = asciiBytes(headOf(runId));
   const types = new Map<FcmpType, Uint8Array>();
-  // What is stored together has one time, and an attempt lasts.
+  // Cached, because events that are stored together have one time and mostly one attempt.
   let time = { ts: '', attempt: 0, bytes: END };
   return ({ seq, ts, attempt, raspSeq, type, json }, sink) => {
     if (ts !== time.ts || attempt !== time.attempt) time = { ts, attempt, bytes: asciiBytes(timeOf(ts, attempt)) };

@@ -1,4 +1,4 @@
-// Checks events against contract/fcmp.schema.json; state and interaction events each time one is made.
+// Checks events against contract/fcmp.schema.json; state and interaction events each time one is created.
 import { fcmpSchema } from '../contract/schemas.js';
 import { invariant } from '../kernel/invariant.js';
 import { createValidator } from '../kernel/validator.js';
@@ -13,7 +13,7 @@ export function checkFcmpData(type: FcmpType, data: unknown): void {
   invariant(problem === null, `FCMP ${type}: ${problem}`);
 }
 
-// What is wrong with an envelope, or null.
+// Returns the problem with an envelope, or null.
 export function explainFcmp(event: unknown): string | null {
   return validator.whole(event);
 }

@@ -1,5 +1,4 @@
-// In which life of the system this is: another text after each start of the machine. Null where the system does not
-// say.
+// Identifies the current boot of the machine: the id changes with each boot. Null on systems that do not provide one.
 import { readFileSync } from 'node:fs';
 
 export const BOOT_FILE = '/proc/sys/kernel/random/boot_id';

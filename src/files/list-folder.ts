@@ -1,5 +1,5 @@
-// The one way to list folders that agents or repositories can write: no more entries at a time than a bound, and names
-// as bytes, since a name need not be UTF-8.
+// Lists folders that agents or repositories can write; nothing else in Parley may list them. Yields a limited number of
+// entries at a time, and names as bytes, because a file name need not be UTF-8.
 import { opendir } from 'node:fs/promises';
 
 export interface FolderEntry {
@@ -7,10 +7,9 @@ export interface FolderEntry {
   readonly kind: 'file' | 'folder' | 'other';
 }
 
-// Pieces of at most `most` entries, each in the order of its names. Throws what the system says of a folder that cannot
-// be read.
+// Yields batches of at most `most` entries, each sorted by name. Throws the system error if the folder cannot be read.
 export async function* listFolder(path: string | Buffer, most: number): AsyncGenerator<FolderEntry[], void> {
-  // The type of Node's own declaration knows only names that are texts.
+  // Node's type declaration only knows names that are strings.
   const folder = await opendir(path as string, { encoding: 'buffer' as BufferEncoding, bufferSize: 256 });
   let piece: FolderEntry[] = [];
   for await (const entry of folder) {
@@ -23,7 +22,7 @@ export async function* listFolder(path: string | Buffer, most: number): AsyncGen
   if (piece.length > 0) yield sorted(piece);
 }
 
-// Whether there is anything in it, or it cannot be looked into.
+// Whether the folder has entries. Also true if it cannot be read.
 export async function hasEntries(path: string): Promise<boolean> {
   try {
     const folder = await opendir(path, { bufferSize: 1 });
@@ -41,7 +40,7 @@ export function textOf(name: Buffer): string | null {
   return Buffer.from(text).equals(name) ? text : null;
 }
 
-// Readable for people and unambiguous: bytes outside ASCII and the backslash as \xNN.
+// Returns the name readable and unambiguous: bytes outside ASCII and the backslash become \xNN.
 export function escapeName(name: Buffer): string {
   return [...name]
     .map((byte) =>

@@ -1,10 +1,10 @@
-// The one way to read files in folders that agents, repositories or other programs can write. What is planted there
-// neither hangs the process nor fills its memory: regular files only, opened without waiting, read up to a bound, as
-// long as they were when they were opened. Without `links: 'follow'` no link is followed, neither in the name nor on
-// the way to it: the path must be the real one.
+// Reads files in folders that agents, repositories or other programs can write; nothing else in Parley may read them. A
+// planted file can neither hang the process nor fill its memory: only regular files are read, opened without blocking,
+// up to a size limit, and only as far as the file reached when it was opened. Without `links: 'follow'` no link is
+// followed, neither as the file itself nor as a folder of its path: the path must be the real path.
 //
-// Reading is asynchronous where a file may be large or a disk slow. The synchronous form is for small files of Parley's
-// own that are read while something starts; it has the same guards.
+// Reading is asynchronous because a file may be large or a disk slow. The synchronous functions have the same guards;
+// they are for small files of Parley's own that are read at startup.
 import {
   closeSync,
   constants,
@@ -22,14 +22,14 @@ import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/
 export interface FileRules {
   // A larger file is refused.
   readonly maxBytes: number;
-  // follow: for files of the user or the operator, who may keep them elsewhere and link to them.
+  // follow: for files of the user or the operator, who may replace them with links to other places.
   readonly links?: 'refuse' | 'follow';
 }
 
 // A name need not be UTF-8.
 export type FilePath = string | Buffer;
 
-// What is there is not a regular file at that place, or is too large to be read.
+// The path is not a regular file, or the file is too large.
 export class UnsafeFileError extends Error {
   override readonly name = 'UnsafeFileError';
 }
@@ -44,10 +44,10 @@ const PRIVATE = 0o600;
 // Linux adds this to the path of an open file that was deleted.
 const DELETED = Buffer.from(' (deleted)');
 
-// Null: there is nothing.
+// Resolves to null if there is no file.
 export async function openFile(path: FilePath, links: FileRules['links'] = 'refuse'): Promise<FileHandle | null> {
   try {
-    // Before it is opened: opening a device may do something.
+    // Checked before opening, because opening a device can have side effects.
     if (links === 'follow' && !(await stat(path)).isFile()) throw notAFile(path);
     const file = await open(path, links === 'follow' ? READ : READ | O_NOFOLLOW);
     return await keepIfFile(file, path, links);
@@ -96,7 +96,7 @@ export function readTextSync(path: string, { maxBytes, links = 'refuse' }: FileR
   }
 }
 
-// The bytes of an open file from `from` to `to`, piece by piece; the file stays open.
+// Yields the bytes of an open file from `from` to `to` in chunks. Does not close the file.
 export async function* readPieces(file: FileHandle, from: number, to: number): AsyncGenerator<Buffer, void> {
   for (let at = from; at < to;) {
     const wanted = Math.min(PIECE_BYTES, to - at);
@@ -107,14 +107,14 @@ export async function* readPieces(file: FileHandle, from: number, to: number): A
   }
 }
 
-// How large the regular file at that place is; null if there is none.
+// Resolves to the size of a regular file; null if there is none.
 export async function fileSize(path: string): Promise<number | null> {
-  const found = await lstat(path).catch(() => null);
-  return found?.isFile() ? found.size : null;
+  const stats = await lstat(path).catch(() => null);
+  return stats?.isFile() ? stats.size : null;
 }
 
-// To append to, made if it is missing. What is no regular file at that place is refused: nothing is written through a
-// link or into a pipe.
+// Opens a file for appending and creates it if it is missing. Refuses anything but a regular file, so that no byte is
+// written through a link or into a pipe.
 export async function openToAppend(path: string, { reads = false } = {}): Promise<FileHandle> {
   const flags = (reads ? O_RDWR : O_WRONLY) | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   try {
@@ -143,7 +143,7 @@ export function openToAppendSync(path: string, { creates = true } = {}): number 
   }
 }
 
-// Makes the bytes of the file at that place durable; false if there is none.
+// Syncs the file to the disk. Resolves to false if there is none.
 export async function syncFile(path: string): Promise<boolean> {
   const file = await openFile(path);
   if (!file) return false;
@@ -157,8 +157,8 @@ export async function syncFile(path: string): Promise<boolean> {
 
 async function keepIfFile(file: FileHandle, path: FilePath, links: FileRules['links']): Promise<FileHandle> {
   try {
-    const found = await file.stat();
-    if (!found.isFile() || (links !== 'follow' && !(await isAt(file.fd, found, path)))) throw notAFile(path);
+    const stats = await file.stat();
+    if (!stats.isFile() || (links !== 'follow' && !(await isAt(file.fd, stats, path)))) throw notAFile(path);
     return file;
   } catch (error) {
     await file.close();
@@ -167,15 +167,15 @@ async function keepIfFile(file: FileHandle, path: FilePath, links: FileRules['li
 }
 
 function checkFileSync(file: number, path: string, links: FileRules['links']): Stats {
-  const found = fstatSync(file);
-  if (!found.isFile() || (links !== 'follow' && !isAtSync(file, found, path))) throw notAFile(path);
-  return found;
+  const stats = fstatSync(file);
+  if (!stats.isFile() || (links !== 'follow' && !isAtSync(file, stats, path))) throw notAFile(path);
+  return stats;
 }
 
-// Linux reports the path of an open file, with ` (deleted)` after it if the file was deleted or replaced since it was
-// opened. A file whose real name ends like that is in the same folder, so it is safe to read too. Other systems do not
-// report a path: there the path is resolved a second time, and a process that swaps folders fast enough can win that
-// race.
+// Linux reports the path of an open file and adds ` (deleted)` if the file was deleted or replaced after it was opened.
+// A file whose real name ends in ` (deleted)` is in the same folder, so it is safe to read as well. Other systems do
+// not report a path: there the path is resolved a second time, and a process that swaps folders fast enough can win
+// that race.
 async function isAt(fd: number, { dev, ino }: Stats, path: FilePath): Promise<boolean> {
   const bytes = Buffer.from(path);
   const opened = await readlink(`/proc/self/fd/${fd}`, { encoding: 'buffer' }).catch(() => null);
@@ -214,7 +214,7 @@ function nullIfMissing(error: unknown, path: FilePath): null {
   throw explain(error, path);
 }
 
-// What the system says of a link (ELOOP), a folder or a socket is the same to whoever reads.
+// Callers need not distinguish the system errors for a link (ELOOP), a folder and a socket, so all become one error.
 function explain(error: unknown, path: FilePath): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   return ['ELOOP', 'EISDIR', 'ENXIO', 'ENODEV', 'EOPNOTSUPP'].includes(code) ? notAFile(path) : error;

@@ -1,8 +1,8 @@
-// What paths really lead to, and whether one lies within another.
+// Resolves real paths, and checks whether one path is inside another.
 import { readlinkSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
-// With all links followed; null if it leads nowhere, or cannot be looked at.
+// Follows all links. Returns null if the path does not exist or cannot be read.
 export function realPathOf(path: string): string | null {
   try {
     return realpathSync(path);
@@ -11,11 +11,11 @@ export function realPathOf(path: string): string | null {
   }
 }
 
-// Linux follows as many links in one path.
+// The limit that Linux has for one path.
 const MAX_LINKS = 40;
 
-// The same for a path of which the end may be missing: what is there of it is resolved, and the rest is added. A link
-// whose target is missing leads to that target.
+// Like realPathOf, for a path whose last parts may be missing: resolves the existing part and appends the rest. A
+// dangling link resolves to its missing target.
 export function nearestRealPath(path: string, links = MAX_LINKS): string {
   const real = realPathOf(path);
   const above = dirname(path);
@@ -33,9 +33,9 @@ function linkAt(path: string): string | null {
   }
 }
 
-// Both must be real paths. A folder lies within itself.
+// Both must be real paths. A folder is inside itself.
 export function isWithin(path: string, root: string | null): boolean {
   if (root === null) return false;
-  const way = relative(root, path);
-  return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+  const fromRoot = relative(root, path);
+  return fromRoot === '' || (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`) && !isAbsolute(fromRoot));
 }

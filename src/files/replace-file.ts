@@ -1,5 +1,5 @@
-// Replaces a file: whole or not at all, also when the power fails, and for nobody else to read. Afterwards it is the
-// new one for good, unless the old one would do as well after a power cut.
+// Replaces a file atomically, also when the power fails, and with permissions for its owner only. On return the new
+// content is durable. With `forGood: false` a power failure may bring the old content back.
 import { randomUUID } from 'node:crypto';
 import {
   closeSync,
@@ -18,10 +18,10 @@ import { listNames } from './copy-tree.js';
 
 const FOLDER = { recursive: true, mode: 0o700 };
 const PRIVATE = 0o600;
-// Of file systems without hard links.
+// Error codes of file systems without hard links.
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 const UNFINISHED = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.new$/;
-// Elsewhere a folder cannot be opened, nor need it be.
+// Windows cannot open a folder for syncing and does not need it.
 const canSyncFolders = process.platform !== 'win32';
 
 export function replaceFile(path: string, content: string | Uint8Array, { forGood = true } = {}): void {
@@ -29,8 +29,8 @@ export function replaceFile(path: string, content: string | Uint8Array, { forGoo
   if (forGood && canSyncFolders) syncFolder(dirname(path));
 }
 
-// Makes a file that does not exist yet; of several processes that do it at once, the first one wins. One that exists is
-// left as it is.
+// Creates a file. If it exists already, leaves it unchanged; if several processes create it at once, the first one
+// wins.
 export function createFile(path: string, content: string | Uint8Array): void {
   writeBeside(path, content, (beside) => {
     try {
@@ -53,7 +53,7 @@ function writeBeside(path: string, content: string | Uint8Array, publish: (besid
     const file = openSync(beside, 'wx', PRIVATE);
     try {
       writeFileSync(file, content);
-      // On the disk before it has its name: else the name may outlive a power cut, and what should be in it not.
+      // Synced before it gets its name. Otherwise the name could survive a power failure without the content.
       fdatasyncSync(file);
     } finally {
       closeSync(file);
@@ -65,8 +65,8 @@ function writeBeside(path: string, content: string | Uint8Array, publish: (besid
   }
 }
 
-// The same, while others go on: the disk may take its time.
-// `check` is asked in the last moment, and may throw.
+// Asynchronous, because the disk may be slow. Calls `check` right before the replacement; if it throws, the file is not
+// replaced.
 export async function replaceFileMeanwhile(
   path: string,
   content: string | Uint8Array,
@@ -92,24 +92,25 @@ export async function replaceFileMeanwhile(
   if (canSyncFolders) await syncFolderMeanwhile(folder);
 }
 
-// Another one each time: several processes may replace the same file at once.
+// A different name each time, because several processes may replace the same file at once.
 export function nameBeside(path: string): string {
   return `${path}.${randomUUID()}.new`;
 }
 
-// What a process that was killed meanwhile has left of this file: only where nobody else can be at it.
+// Removes temporary files of processes that were killed while they replaced this file. Call it only while no other
+// process can be replacing it.
 export function removeUnfinished(path: string): void {
   const folder = dirname(path);
   for (const name of listNames(folder))
     if (name.startsWith(`${basename(path)}.`) && UNFINISHED.test(name)) rmSync(join(folder, name), { force: true });
 }
 
-// Some file systems that are mounted from elsewhere cannot do it: what is written there is theirs to keep.
+// Ignores the errors of network file systems that cannot sync. Durability is then up to that file system.
 function unlessUnknown(error: unknown): void {
   if (!['EINVAL', 'ENOTSUP'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
 }
 
-// The names in it are on the disk then.
+// Makes the names in the folder durable.
 function syncFolder(path: string): void {
   const folder = openSync(path, 'r');
   try {

@@ -1,8 +1,9 @@
-// The webhooks of the settings with their secrets, which are read once, at the start, and never written anywhere.
+// The webhooks of the settings with their secrets. A secret is read once, at the start, and is never stored or logged.
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
-import { WEBHOOK_EVENTS, type WebhookSetting } from '../host/settings.js';
+import { HOOK_EVENTS } from '../run/hook-event.js';
+import type { WebhookSetting } from '../settings/settings.js';
 import type { Hook } from '../journal/deps.js';
-import { RequestError } from '../run/request-error.js';
+import { refusal, type RequestError } from '../run/request-error.js';
 import { reasonOf } from '../kernel/system-error.js';
 
 export interface SendingHook extends Hook {
@@ -10,13 +11,13 @@ export interface SendingHook extends Hook {
   readonly key: Buffer;
 }
 
-// A key that can be guessed signs nothing.
+// A short key could be guessed, and its signature would prove nothing.
 const LEAST_BYTES = 16;
 const PREFIX = 'whsec_';
 
-// Without the secrets: for those who only write down whom to tell.
+// The hooks without their secrets, for processes that store deliveries but do not send them.
 export function namedHooks(settings: readonly WebhookSetting[]): Hook[] {
-  return settings.map(({ name, events = WEBHOOK_EVENTS }) => ({ name, events }));
+  return settings.map(({ name, events = HOOK_EVENTS }) => ({ name, events }));
 }
 
 export function loadHooks(
@@ -25,7 +26,7 @@ export function loadHooks(
 ): SendingHook[] {
   return settings.map((setting) => ({
     name: setting.name,
-    events: setting.events ?? WEBHOOK_EVENTS,
+    events: setting.events ?? HOOK_EVENTS,
     url: setting.url,
     key: loadKey(setting, env),
   }));
@@ -54,7 +55,7 @@ function readSecret(name: string, path: string): string {
   }
 }
 
-// As Standard Webhooks write it, base64 after a prefix; else the text itself.
+// Standard Webhooks write a key as base64 after a prefix; any other text is the key itself.
 function toKey(secret: string): Buffer | null {
   if (!secret.startsWith(PREFIX)) return Buffer.from(secret);
   const text = secret.slice(PREFIX.length);
@@ -62,5 +63,5 @@ function toKey(secret: string): Buffer | null {
 }
 
 function refuse(name: string, why: string): RequestError {
-  return new RequestError('INVALID_ARGUMENT', `webhook "${name}": ${why}`);
+  return refusal('INVALID_ARGUMENT.webhook', { webhook: name, problem: why });
 }

@@ -1,4 +1,6 @@
-// One try to deliver: a POST to the address of the hook and to no other. Only a 2xx is an arrival.
+// Tries once to deliver: sends a POST to the address of the hook and follows no redirect. Only a 2xx response counts as
+// delivered.
+import type { Clock } from '../kernel/clock.js';
 import { clip, redact } from '../kernel/redact.js';
 import type { Timers } from '../process/timers.js';
 import type { Delivery } from '../store/store.js';
@@ -6,7 +8,7 @@ import type { SendingHook } from './load-hooks.js';
 import { signedHeaders } from './sign.js';
 import { reasonOf } from '../kernel/system-error.js';
 
-export const LIMIT_MS = 10_000;
+const LIMIT_MS = 10_000;
 const ERROR_CHARS = 300;
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -14,18 +16,18 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 export interface PostDeps {
   readonly fetch: Fetch;
   readonly timers: Timers;
-  // Cuts it off from outside.
+  readonly clock: Clock;
+  // Aborts the request.
   readonly stop: AbortSignal;
 }
 
 export type Posted = Pick<Delivery, 'delivery_id' | 'payload' | 'rasp_seq' | 'digest'>;
 
-// Why it did not arrive; null if it did.
+// Resolves to the reason of the failure, or to null if the delivery arrived.
 export async function post(
-  { fetch, timers, stop }: PostDeps,
+  { fetch, timers, clock, stop }: PostDeps,
   { url, key }: SendingHook,
   delivery: Posted,
-  now: number,
 ): Promise<string | null> {
   const body = JSON.stringify({
     id: delivery.delivery_id,
@@ -47,13 +49,13 @@ export async function post(
       headers: {
         'content-type': 'application/json',
         'user-agent': 'parley',
-        ...signedHeaders(key, delivery.delivery_id, now, body),
+        ...signedHeaders(key, { id: delivery.delivery_id, now: clock.now(), body }),
       },
       body,
       redirect: 'manual',
       signal: cut.signal,
     });
-    // What it says besides is not read.
+    // Ignores the body of the response.
     void response.body?.cancel().catch(() => {});
     return response.ok ? null : `HTTP ${response.status}`;
   } catch (error) {
@@ -64,7 +66,6 @@ export async function post(
   }
 }
 
-// fetch hides the reason in the cause.
 function describe(error: unknown): string {
   return clip(redact(reasonOf(error)), ERROR_CHARS);
 }

@@ -1,4 +1,4 @@
-// When a delivery that failed is tried again, and when it is given up. Pure.
+// When a failed delivery is retried, and when Parley gives it up. Pure.
 import type { DeliveryOutcome } from '../store/store.js';
 
 const SECOND = 1000;
@@ -7,10 +7,10 @@ const HOUR = 60 * MINUTE;
 
 const PAUSES = [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, HOUR, 6 * HOUR];
 const LAST_PAUSE = 12 * HOUR;
-// A weekend and a day.
+// A weekend and one more day: enough to notice and repair a receiver.
 export const TRIED_FOR_MS = 72 * HOUR;
 
-// `tries` is how many failed before this one.
+// `tries` counts the failed attempts before this one.
 export function afterFailure(
   { tries, created_at: created }: { readonly tries: number; readonly created_at: number },
   now: number,

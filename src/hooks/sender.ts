@@ -1,14 +1,15 @@
-// Sends the deliveries that are due, the earliest first, one at a time for each hook, so that one that does not answer
-// holds up nobody else. Everything comes from the store: what a crash left between sending and writing that down is
-// sent again, with the same id. Nothing is kept in memory but what is under way.
+// Sends the deliveries that are due, the earliest first. Each hook gets one at a time, so a slow receiver delays only
+// its own deliveries. All state is in the store: after a crash between sending and storing the result, the delivery is
+// sent again with the same id. Only requests in progress are held in memory.
 import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
 import { Alarm, ClockAlarm, pause, type Timers } from '../process/timers.js';
 import type { Delivery, DeliveryOutcome, Store } from '../store/store.js';
 import type { SendingHook } from './load-hooks.js';
 import { post, type Fetch } from './post.js';
 import { afterFailure, TRIED_FOR_MS } from './schedule.js';
 
-// After a failure of the store.
+// The pause after a failure of the store.
 const REST_MS = 5000;
 
 export interface SenderDeps {
@@ -16,30 +17,30 @@ export interface SenderDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly fetch: Fetch;
-  // Others send, too: what is no hook here may be one there.
+  // Other hosts also send: a hook that is unknown here may be in their settings.
   readonly isShared?: boolean;
-  // A try that failed, and when the next one is.
+  // Called after a failed attempt, with the time of the next one.
   readonly onFailed: (delivery: Delivery, error: string, nextAt: number) => void;
   readonly onGivenUp: (delivery: Delivery, error: string) => void;
-  // Of the store, or of our own.
-  readonly onFailure: (error: unknown) => void;
+  readonly log: Log;
 }
 
 export class HookSender {
   readonly #deps: SenderDeps;
   readonly #hooks: ReadonlyMap<string, SendingHook>;
-  // Hooks that are being sent to.
+  // Hooks with a request in progress.
   readonly #busy = new Map<string, Promise<void>>();
-  // Hooks of other hosts: what was taken by mistake is theirs again after a minute.
+  // Hooks that are not in the settings of this host. A claim on their deliveries expires after a minute, and another
+  // host can claim them.
   readonly #unknown = new Set<string>();
   readonly #alarm: Alarm;
   readonly #due: ClockAlarm;
   readonly #stopListening: () => void;
-  // Nothing new begins; what is under way is cut off.
+  // Aborting #closing prevents new requests; aborting #stop also ends those in progress.
   readonly #closing = new AbortController();
   readonly #stop = new AbortController();
-  // One look at the store at a time, and at most one more after it.
-  #looking: Promise<void> | null = null;
+  // At most one read of the store at a time, and one more if `wake` was called meanwhile.
+  #polling: Promise<void> | null = null;
   #again = false;
 
   constructor(deps: SenderDeps, hooks: readonly SendingHook[]) {
@@ -56,21 +57,21 @@ export class HookSender {
   wake(): void {
     if (this.#closing.signal.aborted) return;
     this.#again = true;
-    this.#looking ??= this.#lookWhileAsked();
+    this.#polling ??= this.#pollWhileAwake();
   }
 
-  async #lookWhileAsked(): Promise<void> {
+  async #pollWhileAwake(): Promise<void> {
     while (this.#again && !this.#closing.signal.aborted) {
       this.#again = false;
-      await this.#look().catch((error: unknown) => {
-        this.#deps.onFailure(error);
+      await this.#poll().catch((error: unknown) => {
+        this.#deps.log.error(error, { message: 'webhook deliveries could not be read or stored' });
         this.#arm(REST_MS);
       });
     }
-    this.#looking = null;
+    this.#polling = null;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { store, clock } = this.#deps;
     const busy = (): string[] => [...this.#busy.keys(), ...this.#unknown];
     for (
@@ -82,7 +83,7 @@ export class HookSender {
       if (hook) this.#begin(hook, next);
       else if (this.#deps.isShared && clock.now() < next.created_at + TRIED_FOR_MS) this.#unknown.add(next.hook);
       else
-        await this.#settle(next, {
+        await this.#finish(next, {
           type: 'given_up',
           at: clock.now(),
           error: `there is no webhook "${next.hook}" any more`,
@@ -97,8 +98,8 @@ export class HookSender {
   #begin(hook: SendingHook, delivery: Delivery): void {
     const sent = this.#send(hook, delivery)
       .catch((error: unknown) => {
-        // It may have arrived and is still due: not at once again.
-        this.#deps.onFailure(error);
+        // The delivery may have arrived but is still due in the store: pause before it is sent again.
+        this.#deps.log.error(error, { message: 'webhook deliveries could not be read or stored' });
         return pause(this.#deps.timers, REST_MS, this.#closing.signal);
       })
       .finally(() => {
@@ -110,14 +111,14 @@ export class HookSender {
 
   async #send(hook: SendingHook, delivery: Delivery): Promise<void> {
     const { clock, fetch, timers } = this.#deps;
-    const error = await post({ fetch, timers, stop: this.#stop.signal }, hook, delivery, clock.now());
-    // Cut off by our own end: no try of its own, it is due at the next start.
+    const error = await post({ fetch, timers, clock, stop: this.#stop.signal }, hook, delivery);
+    // An attempt that our own shutdown aborted is not counted; the delivery is due at the next start.
     if (error !== null && this.#stop.signal.aborted) return;
-    await this.#settle(delivery, error === null ? { type: 'delivered' } : afterFailure(delivery, clock.now(), error));
+    await this.#finish(delivery, error === null ? { type: 'delivered' } : afterFailure(delivery, clock.now(), error));
   }
 
-  async #settle(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
-    await this.#deps.store.settleDelivery(delivery.delivery_id, outcome);
+  async #finish(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
+    await this.#deps.store.finishDelivery(delivery.delivery_id, outcome);
     if (outcome.type === 'given_up') this.#deps.onGivenUp(delivery, outcome.error);
     if (outcome.type === 'retry') this.#deps.onFailed(delivery, outcome.error, outcome.at);
   }
@@ -126,14 +127,14 @@ export class HookSender {
     if (!this.#closing.signal.aborted) this.#alarm.set(ms, () => this.wake());
   }
 
-  // Begins nothing new. What is under way ends within its limit, at once if there is hurry.
+  // Starts no new request. Requests in progress end within their time limit, or at once when `hurry` resolves.
   async close(hurry?: Promise<void>): Promise<void> {
     this.#closing.abort();
     this.#stopListening();
     this.#alarm.clear();
     this.#due.clear();
     void hurry?.then(() => this.#stop.abort());
-    await this.#looking;
+    await this.#polling;
     await Promise.all(this.#busy.values());
   }
 }

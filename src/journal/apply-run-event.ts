@@ -1,14 +1,16 @@
-// The one door to a run's state: the chart is asked, and the change, its events and all that belongs to it are
-// committed in one transaction. No other code writes a status.
+// The only function that changes a run's state: it follows an edge of the chart and appends the events of the change in
+// one transaction. The store derives the rows from the events.
 import type { RaspDraft } from '../rasp/draft.js';
 import type { GuardFacts } from '../run/guards.js';
-import type { RunError } from '../run/judge-completion.js';
+import { invariant } from '../kernel/invariant.js';
+import type { RunError } from '../run/run-error.js';
 import { isTerminal, type Edge, type RunEvent, type Step } from '../run/statechart.js';
-import type { RaspData } from '../rasp/event.js';
-import type { CommitOutcome, RunChange, RunRecord, TurnCounts } from '../store/store.js';
+import { waitPolicyOf } from '../run/waiting/wait-policy.js';
+import type { AppendOutcome, InteractionRecord, RunRecord } from '../store/store.js';
 import { buildDeliveries } from './build-deliveries.js';
 import type { OrchestratorDeps } from './deps.js';
 import { RunJournal } from './run-journal.js';
+import { stateOf, withState } from './run-state.js';
 import { takeEdge, type EdgeDetails } from './take-edge.js';
 import { readTail } from './unread-tail.js';
 
@@ -16,32 +18,34 @@ export interface RunTransition extends Pick<EdgeDetails, 'result' | 'actor' | 's
   readonly event: RunEvent;
   readonly facts: GuardFacts;
   readonly error?: RunError | undefined;
-  // Events that belong to it, stored right before the change of state.
+  // Events of the same transaction, stored right before the change of state.
   readonly before?: readonly RaspDraft[];
-  readonly set?: Pick<NonNullable<RunChange['set']>, 'attempt_number' | 'epoch'>;
-  readonly handle?: RunChange['handle'];
-  readonly ask?: RunChange['ask'];
-  readonly resolve?: RunChange['resolve'];
+  // The new epoch, if a turn starts.
+  readonly epoch?: number;
+  // The open question of a waiting run, if the caller has already read it.
+  readonly pending?: InteractionRecord | null;
 }
 
 export type Applied =
   | { readonly applied: true; readonly edge: Edge; readonly run: RunRecord }
-  // The chart or a guard says no: nothing was written.
+  // The chart or a guard refuses the event. Nothing was written.
   | { readonly applied: false; readonly refusal: Extract<Step, { legal: false }> }
-  // Somebody else was first: nothing was written.
-  | { readonly applied: false; readonly conflict: Extract<CommitOutcome, { committed: false }>['reason'] };
+  // Another writer committed first. Nothing was written.
+  | { readonly applied: false; readonly conflict: Extract<AppendOutcome, { committed: false }>['reason'] };
 
-// `run` is what the caller has read and decided upon; if the store has moved on since, the change is refused.
+export type ApplyDeps = Pick<
+  OrchestratorDeps,
+  'store' | 'clock' | 'ids' | 'hooks' | 'runUrl' | 'dataDir' | 'files' | 'retryInterrupted'
+>;
+
+// `run` is the run as the caller read it. If the store has newer events, the change is refused.
 export async function applyRunEvent(
-  deps: Pick<
-    OrchestratorDeps,
-    'store' | 'clock' | 'ids' | 'hooks' | 'runUrl' | 'dataDir' | 'cluster' | 'retryInterrupted'
-  >,
+  deps: ApplyDeps,
   run: RunRecord,
   transition: RunTransition,
   journal?: RunJournal,
 ): Promise<Applied> {
-  const { event, facts, before = [], error, result, actor, sessionId, handle, ask, resolve } = transition;
+  const { event, facts, before = [], error, result, actor, sessionId } = transition;
   const now = deps.clock.now();
   const at = Math.max(now, run.heads.ts);
   const taken = takeEdge(run.status, event, facts, {
@@ -50,69 +54,59 @@ export async function applyRunEvent(
     result,
     actor,
     sessionId,
-    sticky: run.spec.sticky,
+    chart: waitPolicyOf(run.spec).chart,
   });
   if (!taken.legal) return { applied: false, refusal: taken };
-  const writer =
-    journal ??
-    new RunJournal({ runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number }, run.heads, deps.clock);
-  // Of an engine that stayed, what nobody has read yet: it has printed its last.
+  const writer = journal ?? (await continueJournal(deps, run, transition));
+  // A resident engine may have printed after its last turn. These lines belong to the run, so they are read before the
+  // run ends.
   const tail =
     isTerminal(taken.edge.to) && !before.some(({ type }) => type === 'lifecycle.turn.ended')
       ? await readTail(deps, run)
       : [];
-  // What cannot be read here is not the run's any more, as after a host that was lost.
-  const set = tail === null && run.status !== 'running' ? { ...transition.set, epoch: run.epoch + 1 } : transition.set;
+  // Lines that cannot be read on this host are left out. The incremented epoch shows that to verify, as after a lost
+  // host.
+  const epoch = tail === null && run.status !== 'running' ? run.epoch + 1 : transition.epoch;
   writer.add([...(tail ?? []), ...before, taken.changed]);
-  const flush = writer.take();
-  const outcome = await deps.store.commit({
+  const drained = writer.drain();
+  invariant(drained, 'a change of state has an event');
+  const { after } = drained;
+  const outcome = await deps.store.append({
     run_id: run.run_id,
-    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+    expect: { epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
     now,
-    set: { ...set, status: taken.edge.to, error, result },
-    journal: flush ?? undefined,
-    turn: turnIn(before, run),
-    handle,
-    ask,
-    resolve,
-    create: isInterrupted(run, error) ? ((await deps.retryInterrupted?.(run, handle)) ?? undefined) : undefined,
+    epoch,
+    ...drained,
+    create: isInterrupted(run, error) ? ((await deps.retryInterrupted?.(run, after.session)) ?? undefined) : undefined,
     deliveries: buildDeliveries(deps.hooks ?? [], deps.ids, run, {
       edge: taken.edge,
       at,
-      attempt: set?.attempt_number ?? run.attempt_number,
-      error: error ?? null,
-      ask,
+      after,
       url: deps.runUrl?.(run.run_id) ?? null,
     }),
   });
   if (!outcome.committed) return { applied: false, conflict: outcome.reason };
-  const after: RunRecord = {
-    ...run,
-    status: taken.edge.to,
-    attempt_number: set?.attempt_number ?? run.attempt_number,
-    epoch: set?.epoch ?? run.epoch,
-    crashes: taken.edge.to === 'waiting_user' ? 0 : run.crashes,
-    error: error ?? run.error,
-    result: result === undefined ? run.result : result,
-    updated_at: now,
-    heads: outcome.heads,
-  };
-  return { applied: true, edge: taken.edge, run: after };
+  const crashes = taken.edge.to === 'waiting_user' ? 0 : run.crashes;
+  const changed = { ...withState(run, after), epoch: epoch ?? run.epoch, crashes, updated_at: now };
+  return { applied: true, edge: taken.edge, run: { ...changed, heads: outcome.heads } };
 }
 
-// A stop of Parley cut the turn off, and nothing else is known to be wrong with it.
+// Only the end of a wait resolves a question, so its state is needed only then.
+async function continueJournal(
+  { store, clock }: ApplyDeps,
+  run: RunRecord,
+  { pending }: RunTransition,
+): Promise<RunJournal> {
+  const question = run.status !== 'waiting_user' ? null : (pending ?? (await store.loadPending(run.run_id)));
+  const owner = { runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number };
+  return new RunJournal(owner, { heads: run.heads, state: stateOf(run, question) }, clock);
+}
+
+// Parley stopped during the turn, and no other reason for its end is known.
 function isInterrupted({ status }: RunRecord, error: RunError | undefined): boolean {
   return (
     status === 'running' &&
     error?.code === 'ORCHESTRATOR_RESTART_INTERRUPTED' &&
     error.details?.['reason'] === undefined
   );
-}
-
-// The counts of the turn that ends with this change, if one does.
-function turnIn(drafts: readonly RaspDraft[], run: RunRecord): TurnCounts | undefined {
-  const ended = drafts.find(({ type }) => type === 'lifecycle.turn.ended');
-  if (!ended) return undefined;
-  const { parser, completion } = ended.data as RaspData['lifecycle.turn.ended'];
-  return { attempt_number: run.attempt_number, parser, completion };
 }

@@ -1,28 +1,27 @@
-// The notifications of a change of state, one for each hook that wants to know of it. Of what was said in the run only
-// the question is in them; whoever wants more asks for the run.
+// The notifications of a change of state, one for each hook that subscribes to it. They contain the question, but
+// nothing else of the conversation; receivers that need more load the run.
 import { toTimestamp } from '../kernel/clock.js';
 import type { Ids } from '../kernel/ids.js';
 import type { JsonObject } from '../kernel/json.js';
 import { clip } from '../kernel/redact.js';
-import type { RunError } from '../run/judge-completion.js';
+import type { FoldedQuestion, FoldedRun } from '../run/run-fold.js';
 import type { Edge } from '../run/statechart.js';
-import type { NewDelivery, RunChange, RunRecord } from '../store/store.js';
+import type { NewDelivery, RunRecord } from '../store/store.js';
 import type { Hook } from './deps.js';
 
-// A question may be as long as a message; receivers refuse what is long.
+// A question may be as long as a message, and receivers refuse long bodies.
 const PROMPT_CHARS = 10_000;
 
 export interface Change {
   readonly edge: Edge;
   readonly at: number;
-  readonly attempt: number;
-  readonly error: RunError | null;
-  readonly ask: RunChange['ask'];
-  // Where people open the run.
+  // The state of the run after the change.
+  readonly after: FoldedRun;
+  // The URL at which people open the run.
   readonly url: string | null;
 }
 
-// A run that is found as it was (a restart finds it waiting) is no news.
+// A restart that finds a run still waiting sends no notification.
 export function buildDeliveries(hooks: readonly Hook[], ids: Ids, run: RunRecord, change: Change): NewDelivery[] {
   const { from, to } = change.edge;
   if (from === to) return [];
@@ -32,7 +31,7 @@ export function buildDeliveries(hooks: readonly Hook[], ids: Ids, run: RunRecord
     .map(({ name }) => ({ delivery_id: ids.delivery(), hook: name, type, payload: buildPayload(type, run, change) }));
 }
 
-// A running turn that prints nothing; it is still running.
+// For a running turn that prints nothing. The turn continues.
 export function buildSilenceDeliveries(
   hooks: readonly Hook[],
   ids: Ids,
@@ -65,7 +64,8 @@ function describeRun(type: string, run: RunRecord): JsonObject {
   };
 }
 
-function buildPayload(type: string, run: RunRecord, { edge, at, attempt, error, ask, url }: Change): JsonObject {
+function buildPayload(type: string, run: RunRecord, { edge, at, after, url }: Change): JsonObject {
+  const { attempt_number: attempt, error, question } = after;
   return {
     type,
     run_id: run.run_id,
@@ -75,15 +75,15 @@ function buildPayload(type: string, run: RunRecord, { edge, at, attempt, error, 
     labels: { ...run.spec.labels },
     attempt_number: attempt,
     at: toTimestamp(at),
-    interaction: ask ? buildQuestion(ask) : null,
-    // Without its details, which may quote what was said.
+    interaction: question?.state === 'pending' ? buildQuestion(question) : null,
+    // Without the details, which may quote the conversation.
     error: error && { code: error.code, message: error.message },
-    // Stored with the change, so that every try sends the same.
+    // Stored with the change, so that every delivery attempt sends the same body.
     url,
   };
 }
 
-function buildQuestion({ interaction_id: id, question }: NonNullable<RunChange['ask']>): JsonObject {
+function buildQuestion({ interaction_id: id, question }: FoldedQuestion): JsonObject {
   const { kind = null, prompt, options = [] } = question;
   return { interaction_id: id, kind, prompt: clip(typeof prompt === 'string' ? prompt : '', PROMPT_CHARS), options };
 }

@@ -1,15 +1,15 @@
-// Event lines as UTF-8 bytes, ready to be stored, hashed and sent; filled piece by piece, taken at each flush.
-// Hot: it is what an event costs after it was understood. Nothing is allocated per event.
+// Event lines as UTF-8 bytes, ready to be stored, hashed and sent. Filled piece by piece and drained at each flush. Hot
+// path: every parsed event is written through it, so it allocates nothing per event.
 import type { TextSink } from '../rasp/stamp.js';
 
-// What Buffer.write calls in the end, without its checks.
+// The methods that Buffer.write calls internally, without its checks.
 type DirectBuffer = Buffer & {
   latin1Write(text: string, at: number): number;
   utf8Write(text: string, at: number): number;
 };
 
 const INITIAL_BYTES = 1024 * 1024;
-// A buffer that had to hold more than this is given back.
+// A buffer that grew beyond this size is released after the flush.
 const KEEP_BYTES = 4 * 1024 * 1024;
 const SHORT_BYTES = 32;
 const MAX_INT = 0x7fffffff;
@@ -19,12 +19,12 @@ export class EventBuffer implements TextSink {
   #bytes = allocate(INITIAL_BYTES);
   #length = 0;
 
-  // Bytes that are reserved, used or not.
+  // The reserved bytes, used or not.
   get capacity(): number {
     return this.#bytes.length;
   }
 
-  // Bytes that were written since the last time.
+  // The bytes written since the last drain.
   get length(): number {
     return this.#length;
   }
@@ -34,13 +34,13 @@ export class EventBuffer implements TextSink {
     this.#reserve(length);
     const bytes = this.#bytes;
     const start = this.#length;
-    // A call out of JavaScript costs more than copying a few bytes.
+    // For a few bytes, a native call costs more than copying them.
     if (length > SHORT_BYTES) bytes.set(constant, start);
     else for (let at = 0; at < length; at += 1) bytes[start + at] = constant[at] as number;
     this.#length = start + length;
   }
 
-  // A whole number, not negative.
+  // Writes a non-negative integer.
   number(value: number): void {
     if (value > MAX_INT) return this.ascii(String(value));
     let digits = 1;
@@ -67,13 +67,13 @@ export class EventBuffer implements TextSink {
   }
 
   text(text: string): void {
-    // A UTF-16 unit takes at most three bytes.
+    // A UTF-16 unit needs at most three bytes.
     this.#reserve(text.length * 3);
     this.#length += this.#bytes.utf8Write(text, this.#length);
   }
 
-  // What was written since the last time. Valid until the next write: who keeps it makes a copy.
-  take(): Buffer {
+  // Returns the bytes written since the last drain. Valid until the next write, so copy them to keep them.
+  drain(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
     if (this.#bytes.length > KEEP_BYTES) this.#bytes = allocate(INITIAL_BYTES);

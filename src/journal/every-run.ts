@@ -1,5 +1,5 @@
-// Runs as they are listed, newest first, in short form: a page of them is small, whatever their prompts are. A run
-// whose row is damaged is reported by its id and left out.
+// Lists runs newest first, in short form, so that a page is small however long the prompts are. A run with a damaged
+// row is reported by its id and left out.
 import { unlessDamaged, type DamagedDataError } from '../kernel/stored-json.js';
 import type { RunFilter, Store } from '../store/store.js';
 import type { RunSummary } from '../store/summary-reader.js';
@@ -25,12 +25,12 @@ export async function listReadable(
   return { runs, ids };
 }
 
-// By the id alone: damaged runs count as stored.
+// Checks by the id alone, so that damaged runs count as stored.
 export async function isStored(store: Store, runId: string): Promise<boolean> {
   return (await store.listByPrefix(runId, 1)).includes(runId);
 }
 
-// All runs, read page by page. Load a run by its id for what a short form leaves out.
+// Yields all runs, read page by page. Load a run by its id for the parts that the short form leaves out.
 export async function* everyRun(
   store: Store,
   onDamaged: OnDamaged,
@@ -45,7 +45,7 @@ export async function* everyRun(
   }
 }
 
-// Damaged runs included.
+// Includes damaged runs.
 export async function* everyRunId(store: Store): AsyncGenerator<string> {
   for (
     let ids = await store.listRunIds({ limit: PAGE });

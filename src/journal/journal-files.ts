@@ -1,10 +1,11 @@
-// Each run's journal beside the database too, as plain files for people and their tools: runs/<id>/rasp.jsonl and
-// fcmp.jsonl. Appended a moment after the commit, so a crash may leave them short; the next start repairs them. Never
-// read back.
+// Writes each run's journal as plain files next to the database, for people and their tools: runs/<id>/rasp.jsonl and
+// fcmp.jsonl. Lines are appended shortly after the commit, so a crash may leave the files short; the next start repairs
+// them. Parley never reads them back.
+import type { FileLayout } from '../ownership/ownership.js';
 import { closeSync, existsSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Alarm, type Timers } from '../process/timers.js';
-import type { JournalFlush, Protocol, RunRecord, Store } from '../store/store.js';
+import type { JournalFlush, Lines, Protocol, RunRecord, Store } from '../store/store.js';
 import { BOOT_FILE, readBootId } from '../files/boot-id.js';
 import { fileSize, openToAppendSync, readTextSync, SMALL_FILE, UnsafeFileError } from '../files/read-file.js';
 import { removeUnfinished } from '../files/replace-file.js';
@@ -16,21 +17,16 @@ import { repairFile } from './repair-file.js';
 import { makeFolder, runFolder } from './run-folder.js';
 
 const PAGE_BYTES = 512 * 1024;
-// While a turn prints: opening files for every few lines of many turns would cost more than storing them.
+// Lines are collected while a turn prints: opening files for every few lines of many turns would cost more than storing
+// them.
 const GATHER_MS = 500;
 const GATHER_BYTES = 256 * 1024;
-// Between attempts to repair files that could not be written.
+// The pause between attempts to repair files that could not be written.
 const REPAIR_MS = 10_000;
 const PRIVATE = { mode: 0o600 };
-// Left by a clean end; where it is missing, any file may be short. It says in which life of the system that was: the
-// files are not waited for until they are on the disk, so after a power cut they may be torn although the end was
-// clean.
+// A clean shutdown leaves this file; if it is missing, any journal file may be short. It contains the boot id: journal
+// files are not synced, so after a power failure they may be torn although the shutdown was clean.
 const CLEAN = 'exports.clean';
-
-// each: with each commit, by the only one who commits. Where hosts share the store, when a turn is over or the run has
-// ended: own: by whoever has committed it, for the files are the same for all; local: by whoever has the files of the
-// run.
-export type FileMode = 'each' | 'own' | 'local';
 
 interface FilesDeps {
   readonly store: Store;
@@ -41,7 +37,7 @@ interface FilesDeps {
 interface Gathered {
   readonly rasp: Buffer[];
   readonly fcmp: Buffer[];
-  // Whether the first lines of the journal are among them: only then a missing file is a new one.
+  // Whether the first lines of the journal are included: only then may a missing file be created.
   readonly isFirst: { readonly rasp: boolean; fcmp: boolean };
   bytes: number;
 }
@@ -51,33 +47,35 @@ export class JournalFiles {
   readonly #dataDir: string;
   readonly #onFailure: (error: unknown) => void;
   readonly #stopListening: () => void;
-  readonly #mode: FileMode;
+  // single: lines are appended with each commit. Otherwise the files are written from the store when a run stops
+  // running.
+  readonly #layout: FileLayout;
   readonly #onWritten: (runId: string, seq: number) => Promise<void>;
-  // Those that are being made whole, one after the other.
+  // Repairs run one after the other.
   #work: Promise<void> = Promise.resolve();
-  // Whether every file is what is stored, as far as is known.
+  // Whether every file is known to match the store.
   #whole: boolean;
-  // Runs with a file that could not be written: nothing more is appended behind a line that may be torn.
+  // Runs with a file that could not be written. Nothing is appended to it, because its last line may be torn.
   readonly #torn = new Set<string>();
-  // Committed and not yet in the files.
+  // Committed lines that are not in the files yet.
   readonly #gathered = new Map<string, Gathered>();
   readonly #gathering: Alarm;
   readonly #mending: Alarm;
   #isClosed = false;
-  // Being made whole: while it is compared with what is stored, it must not be behind.
+  // Runs under repair. While a file is compared with the store, it must have all committed lines.
   readonly #repairing = new Set<string>();
   readonly #boot: string | null;
 
   constructor(
     { store, timers, dataDir }: FilesDeps,
     onFailure: (error: unknown) => void,
-    mode: FileMode = 'each',
+    layout: FileLayout = 'single',
     onWritten: (runId: string, seq: number) => Promise<void> = async () => {},
     bootFile = BOOT_FILE,
   ) {
-    // Where there is none, all files are looked at by every start.
+    // Without a boot id, every start checks all files.
     this.#boot = readBootId(bootFile);
-    this.#mode = mode;
+    this.#layout = layout;
     this.#gathering = new Alarm(timers);
     this.#mending = new Alarm(timers);
     this.#onWritten = onWritten;
@@ -85,26 +83,26 @@ export class JournalFiles {
     this.#dataDir = dataDir;
     this.#onFailure = onFailure;
     this.#whole = this.#boot !== null && readClean(join(dataDir, CLEAN)) === this.#boot;
-    // From now on nobody has ended cleanly.
+    // From now on, only close() can record a clean shutdown.
     rmSync(join(dataDir, CLEAN), { force: true });
     this.#stopListening = store.onCommitted(({ run_id: runId, journal, status, deleted, origin }) => {
-      // Nothing may come back into its folder.
+      // A deleted run's folder must not be created again.
       if (deleted) {
         this.#gathered.delete(runId);
         this.#torn.delete(runId);
-      } else if (journal && mode === 'each') this.#gather(runId, journal, status === undefined);
+      } else if (journal && layout === 'single') this.#gather(runId, journal, status === undefined);
       else if (
-        mode !== 'each' &&
+        layout !== 'single' &&
         status !== undefined &&
         status !== 'queued' &&
         status !== 'running' &&
-        (mode === 'own' ? origin === 'here' : existsSync(runFolder(dataDir, runId).path))
+        (layout === 'shared' ? origin === 'here' : existsSync(runFolder(dataDir, runId).path))
       )
         this.#later(runId);
     });
   }
 
-  // Who looks after the state of a run has changed finds everything up to there.
+  // A reader that sees a change of state must find everything up to it in the files, so such lines are written at once.
   #gather(runId: string, { rasp, fcmp }: JournalFlush, mayWait: boolean): void {
     const gathered = this.#gathered.get(runId) ?? {
       rasp: [],
@@ -121,9 +119,9 @@ export class JournalFiles {
     if (!this.#gathering.isSet) this.#gathering.set(GATHER_MS, () => void this.#appendEach());
   }
 
-  // One run after the other, and others come to their turn in between: there may be hundreds.
+  // Appends run by run and yields to other work in between, because there may be hundreds of runs.
   async #appendEach(): Promise<void> {
-    // Those of now: whoever comes back meanwhile has gathered anew.
+    // A snapshot: a run that commits again in the meantime is collected for the next round.
     const due = [...this.#gathered.keys()];
     for (const runId of due) {
       const gathered = this.#gathered.get(runId);
@@ -132,14 +130,14 @@ export class JournalFiles {
     }
   }
 
-  // Appends what was committed and is not in the files yet.
+  // Appends committed lines that are not in the files yet.
   flush(): void {
     this.#gathering.clear();
     for (const [runId, gathered] of this.#gathered) this.#append(runId, gathered);
   }
 
-  // A file that could not be written is reported once and repaired as soon as that works, at the latest at the next
-  // start. A file that was removed, or replaced by something else, is written again from the store.
+  // Reports a file that could not be written once, and repairs it as soon as possible, at the latest at the next start.
+  // A file that was removed or replaced is rewritten from the store.
   #append(runId: string, { rasp, fcmp, isFirst }: Gathered): void {
     this.#gathered.delete(runId);
     if (this.#torn.has(runId)) return;
@@ -159,7 +157,7 @@ export class JournalFiles {
     this.#repairLater();
   }
 
-  // Tries again until the disk takes the files: it may have been full for a while.
+  // Retries until the files can be written: the disk may be full for a while.
   #repairLater(): void {
     if (this.#mending.isSet || this.#isClosed) return;
     this.#mending.set(REPAIR_MS, () => {
@@ -168,11 +166,10 @@ export class JournalFiles {
     });
   }
 
-  // Writes the files of a run anew if they were removed, or replaced by something that is no file. Cheap where they are
-  // there.
+  // Rewrites the files of a run if they were removed or replaced by something that is not a file. Cheap if they exist.
   async restore(runId: string): Promise<void> {
-    if (this.#mode !== 'each' || this.#gathered.has(runId)) return;
-    // What cannot be read cannot be written again; verify reports it.
+    if (this.#layout !== 'single' || this.#gathered.has(runId)) return;
+    // A damaged run cannot be rewritten; verify reports it.
     const { heads } = (await unlessDamaged(this.#store.loadRun(runId))) ?? { heads: { rasp_seq: 0, fcmp_seq: 0 } };
     const expected = [
       ['rasp', heads.rasp_seq],
@@ -182,16 +179,16 @@ export class JournalFiles {
       if (seq > 0 && (await fileSize(this.#pathOf(runId, protocol))) === null) return this.write(runId);
   }
 
-  // Makes the files of all runs what is stored, beside other work, if the last one did not end cleanly. One that cannot
-  // be written is told after all the others were looked at.
+  // If the last shutdown was not clean, repairs the files of all runs in the background. Throws the first failure after
+  // all other runs were checked.
   async repair(stopped: () => boolean): Promise<void> {
-    if (this.#mode !== 'each') return;
+    if (this.#layout !== 'single') return;
     if (this.#whole) return this.#restoreWaiting(stopped);
     let failure: unknown;
     for await (const runId of everyRunId(this.#store)) {
       if (stopped()) return;
-      await this.#repairIfThere(runId).catch((error: unknown) => {
-        // What is damaged is not mended by looking again at every start; verify tells of it.
+      await this.#inTurn(() => this.#repairIfThere(runId)).catch((error: unknown) => {
+        // Checking damaged data again at every start does not repair it; verify reports it.
         if (damageIn(error)) this.#onFailure(error);
         else failure ??= error;
       });
@@ -200,8 +197,8 @@ export class JournalFiles {
     this.#whole = true;
   }
 
-  // After a clean end the files are whole, unless somebody removed them since. Those of runs that wait are looked for
-  // at a start; those of ended runs, of which there may be a million, when somebody asks for them.
+  // After a clean shutdown the files are complete, unless a person removed them. Files of waiting runs are checked at
+  // startup; files of ended runs, of which there may be a million, when they are requested.
   async #restoreWaiting(stopped: () => boolean): Promise<void> {
     for await (const { run_id: runId } of everyRun(this.#store, (_runId, error) => this.#onFailure(error), {
       status: 'waiting_user',
@@ -215,17 +212,25 @@ export class JournalFiles {
     void this.write(runId).catch((error: unknown) => this.#fail(runId, error));
   }
 
-  // Makes the files of a run what is stored, one run after the other, and tells how far they go.
+  // Makes the files of a run match the store, and reports the last event in them.
   write(runId: string): Promise<void> {
-    const written = this.#work.then(async () => {
+    return this.#inTurn(async () => {
       const seq = await this.#repairIfThere(runId);
       if (seq !== null) await this.#onWritten(runId, seq);
     });
-    this.#work = written.catch(() => {});
-    return written;
   }
 
-  // Answers how far the files go at least; null: there is no such run any more.
+  // One repair at a time: two repairs of the same run would remove each other's new file.
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#work.then(work);
+    this.#work = done.then(
+      () => {},
+      () => {},
+    );
+    return done;
+  }
+
+  // Resolves to the last event that the files contain at least; null if the run no longer exists.
   async #repairIfThere(runId: string): Promise<number | null> {
     const run = await this.#store.loadRun(runId);
     if (!run) return null;
@@ -235,7 +240,7 @@ export class JournalFiles {
       if (failure !== null) throw failure;
       return run.heads.rasp_seq;
     }
-    // Deleted meanwhile, it must not come back as a folder.
+    // The run was deleted in the meantime, so its folder must not stay.
     this.#torn.delete(runId);
     await removeFolder(runFolder(this.#dataDir, runId).path);
     return null;
@@ -246,37 +251,40 @@ export class JournalFiles {
     const gathered = this.#gathered.get(runId);
     if (gathered) this.#append(runId, gathered);
     this.#repairing.add(runId);
-    // What is torn is found.
+    // The comparison detects a torn line.
     this.#torn.delete(runId);
     try {
       for (const protocol of ['rasp', 'fcmp'] as const) {
         const path = this.#pathOf(runId, protocol);
-        // Where others write too, they may be at it.
-        if (this.#mode === 'each') removeUnfinished(path);
-        await repairFile(path, () => this.#read(runId, protocol, headOf({ heads }, protocol)));
+        // With shared files, another host may be writing its new file.
+        if (this.#layout === 'single') removeUnfinished(path);
+        const head = headOf({ heads }, protocol);
+        await repairFile(path, (afterSeq) => this.#readPage(runId, { protocol, afterSeq, head }));
       }
     } catch (error) {
-      if (!damageIn(error)) this.#torn.add(runId);
+      if (!damageIn(error)) {
+        this.#torn.add(runId);
+        this.#repairLater();
+      }
       throw error;
     } finally {
       this.#repairing.delete(runId);
     }
   }
 
-  // Throws for a journal that ends before the head of its run: the file may be the only copy of the rest.
-  async *#read(runId: string, protocol: Protocol, head: number): AsyncGenerator<Buffer> {
-    for (let seq = 0; ;) {
-      // There is room for other work in between.
-      await new Promise((resolve) => setImmediate(resolve));
-      const lines = await this.#store.readLines(runId, protocol, seq, PAGE_BYTES);
-      if (lines === null && seq < head)
-        throw new DamagedDataError(
-          `${protocol} events ${seq + 1} to ${head} of run ${runId} are missing from the journal`,
-        );
-      if (lines === null) return;
-      seq = lines.lastSeq;
-      yield lines.bytes;
-    }
+  // Throws if the journal ends before the head of its run: the file may be the only copy of the rest.
+  async #readPage(
+    runId: string,
+    { protocol, afterSeq, head }: { protocol: Protocol; afterSeq: number; head: number },
+  ): Promise<Lines | null> {
+    // Yields to other work.
+    await new Promise((resolve) => setImmediate(resolve));
+    const lines = await this.#store.readLines(runId, protocol, afterSeq, PAGE_BYTES);
+    if (lines === null && afterSeq < head)
+      throw new DamagedDataError(
+        `${protocol} events ${afterSeq + 1} to ${head} of run ${runId} are missing from the journal`,
+      );
+    return lines;
   }
 
   async close(): Promise<void> {
@@ -285,11 +293,11 @@ export class JournalFiles {
     this.#mending.clear();
     this.flush();
     await this.#work;
-    if (this.#mode !== 'each' || !this.#whole || this.#torn.size > 0 || this.#boot === null) return;
+    if (this.#layout !== 'single' || !this.#whole || this.#torn.size > 0 || this.#boot === null) return;
     try {
       writeFileSync(join(this.#dataDir, CLEAN), this.#boot, PRIVATE);
     } catch (error) {
-      // The next start looks at all files; that keeps nobody from ending.
+      // A failure must not prevent the shutdown: the next start checks all files.
       this.#onFailure(error);
     }
   }
@@ -308,7 +316,8 @@ function appendPieces(path: string, pieces: readonly Buffer[], isFirst: boolean)
   }
 }
 
-// The first time its folder may be missing. Later a missing file was removed, and must not begin in the middle.
+// Only the first lines may create the folder and the file. Later, a missing file was removed and must not start in the
+// middle of the journal.
 function openIn(path: string, isFirst: boolean): number {
   try {
     return openToAppendSync(path, { creates: isFirst });
@@ -323,7 +332,7 @@ function readClean(path: string): string | null {
   try {
     return readTextSync(path, SMALL_FILE);
   } catch {
-    // For whatever reason: then nothing is known.
+    // If the marker cannot be read for any reason, the shutdown counts as unclean.
     return null;
   }
 }

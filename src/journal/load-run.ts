@@ -1,6 +1,6 @@
-// A run that the caller named, or the error that says that there is none.
+// Loads a run that the caller named, or throws the error that it does not exist.
 import { unlessDamaged } from '../kernel/stored-json.js';
-import { RequestError } from '../run/request-error.js';
+import { refusal } from '../run/request-error.js';
 import type { SalvagedRun } from '../store/salvage.js';
 import type { Protocol, RunRecord, Store } from '../store/store.js';
 import type { RunSummary } from '../store/summary-reader.js';
@@ -9,29 +9,29 @@ export async function loadRun(store: Store, runId: string): Promise<RunRecord> {
   return orNotFound(await store.loadRun(runId), runId);
 }
 
-// For showing and exporting: a damaged run is read as far as possible.
+// For showing and exporting: reads as much of a damaged run as possible.
 export async function loadReadable(store: Store, runId: string): Promise<RunRecord> {
   let isDamaged = false;
   const run = await unlessDamaged(store.loadRun(runId), () => (isDamaged = true));
   return isDamaged ? (await salvageRun(store, runId)).run : orNotFound(run, runId);
 }
 
-// With everything that is damaged named.
+// Names every damaged part of the run.
 export async function salvageRun(store: Store, runId: string): Promise<SalvagedRun> {
   return orNotFound(await store.salvageRun(runId), runId);
 }
 
-// The last event of a journal by the row of its run.
+// Returns the last event of a journal according to the row of its run.
 export function headOf({ heads }: Pick<RunRecord, 'heads'>, protocol: Protocol): number {
   return protocol === 'rasp' ? heads.rasp_seq : heads.fcmp_seq;
 }
 
 function orNotFound<T>(found: T | null, runId: string): T {
-  if (found === null) throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
+  if (found === null) throw refusal('RUN_NOT_FOUND.unknown', { run: runId });
   return found;
 }
 
-// The same in short form, for callers that need its state, its heads or whether it exists.
+// Like loadReadable in short form, for callers that need the state, the heads or whether the run exists.
 export async function loadReadableSummary(store: Store, runId: string): Promise<RunSummary> {
   let isDamaged = false;
   const run = await unlessDamaged(store.summaries.loadRun(runId), () => (isDamaged = true));

@@ -1,11 +1,11 @@
-// A log of a turn, for whoever wants to read it: the file itself, or why it cannot be had.
+// Opens a log of a turn for reading, or explains why it is not available.
 import type { FileHandle } from 'node:fs/promises';
 import { findEngine } from '../engines/registry.js';
 import { openFile, UnsafeFileError } from '../files/read-file.js';
-import { readStoredJson } from '../kernel/stored-json.js';
 import type { RaspEvent, StreamName } from '../rasp/event.js';
-import { RequestError } from '../run/request-error.js';
+import { refusal } from '../run/request-error.js';
 import type { RunRecord, Store } from '../store/store.js';
+import { everyEventBefore } from './every-event.js';
 import { runFolder } from './run-folder.js';
 import { logsOf } from './turn-logs.js';
 
@@ -14,9 +14,7 @@ export interface LogName {
   readonly stream: StreamName;
 }
 
-const PAGE = 200;
-
-// Null: the turn has not started an engine, so there is no log. `dataDir` must be a real path.
+// Resolves to null if the turn has not started an engine, so there is no log. `dataDir` must be a real path.
 export async function openLog(
   store: Store,
   dataDir: string,
@@ -26,33 +24,19 @@ export async function openLog(
   const path = logsOf(findEngine(run.spec.engine), runFolder(dataDir, run.run_id), attempt)[stream];
   const file = await openFile(path).catch((error: unknown) => {
     if (!(error instanceof UnsafeFileError)) throw error;
-    throw new RequestError(
-      'NOT_FOUND',
-      `The ${stream} log of attempt ${attempt} of run ${run.run_id} was replaced by something that is not a ` +
-        'regular file. Its events are still stored.',
-    );
+    throw refusal('NOT_FOUND.log_replaced', { stream, attempt, run: run.run_id });
   });
   if (file === null && (await hasStarted(store, run, attempt))) {
-    throw new RequestError(
-      'FILES_GONE',
-      `The ${stream} log of attempt ${attempt} of run ${run.run_id} was deleted outside of Parley. Its events are ` +
-        `still stored: read them with \`parley show ${run.run_id}\`.`,
-    );
+    throw refusal('FILES_GONE', { stream, attempt, run: run.run_id });
   }
   return file;
 }
 
-// Whether the journal knows of an engine's process in this attempt. Asked only where the log is missing.
+// Whether the journal names a process of the engine in this attempt. Called only if the log is missing.
 async function hasStarted(store: Store, run: Pick<RunRecord, 'run_id' | 'heads'>, attempt: number): Promise<boolean> {
-  for (let toSeq = run.heads.rasp_seq; toSeq > 0; toSeq -= PAGE) {
-    for (const line of await store.readJournal(run.run_id, 'rasp', {
-      fromSeq: Math.max(1, toSeq - PAGE + 1),
-      toSeq,
-      limit: PAGE,
-    })) {
-      const { event, attempt_number: number } = readStoredJson(line) as Partial<RaspEvent>;
-      if (event?.type === 'lifecycle.process.spawned' && number === attempt) return true;
-    }
+  for await (const event of everyEventBefore(store, run.run_id, run.heads.rasp_seq)) {
+    const { event: kind, attempt_number: number }: Partial<RaspEvent> = event;
+    if (kind?.type === 'lifecycle.process.spawned' && number === attempt) return true;
   }
   return false;
 }

@@ -1,5 +1,5 @@
-// Reads a journal of which a part may be damaged: everything readable comes in order, and each damaged or missing part
-// is reported once.
+// Reads a journal that may be partly damaged: yields every readable line in order, and reports each damaged or missing
+// part once.
 import { isObject, parseJson } from '../kernel/json.js';
 import { damageIn } from '../kernel/stored-json.js';
 import type { Protocol, SegmentRange, Store } from '../store/store.js';
@@ -24,6 +24,8 @@ export interface JournalPart {
   readonly protocol: Protocol;
   readonly afterSeq: number;
   readonly limit: number;
+  // Ends the page with the line that reaches this size.
+  readonly maxChars?: number;
   // The last event by the row of the run, which must be read before the journal: a journal that ends earlier is
   // damaged.
   readonly head: number;
@@ -36,39 +38,45 @@ export async function readReadable(store: Source, part: JournalPart): Promise<Re
   return { lines, lastSeq: head, damaged: [...damaged, missingEvents(lastSeq + 1, head)] };
 }
 
-// `atEnd`: no event behind these is stored.
+// `atEnd`: no event after these is stored.
 type ReadPieces = ReadableLines & { readonly atEnd: boolean };
 
 async function readPieces(store: Source, part: JournalPart): Promise<ReadPieces> {
-  const { runId, protocol, afterSeq, limit } = part;
+  const { runId, protocol, afterSeq, limit, maxChars = Infinity } = part;
   try {
-    const lines = await store.readJournal(runId, protocol, { fromSeq: afterSeq + 1, limit });
-    return { ...checkLines(lines, afterSeq), atEnd: lines.length < limit };
+    const lines = await store.readJournal(runId, protocol, { fromSeq: afterSeq + 1, limit, maxChars });
+    return { ...checkLines(lines, afterSeq), atEnd: lines.length < limit && charsIn(lines) < maxChars };
   } catch (error) {
     if (!damageIn(error)) throw error;
     return readByPiece(store, part);
   }
 }
 
-async function readByPiece(store: Source, { runId, protocol, afterSeq, limit }: JournalPart): Promise<ReadPieces> {
+function charsIn(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + line.length, 0);
+}
+
+async function readByPiece(store: Source, part: JournalPart): Promise<ReadPieces> {
+  const { runId, protocol, afterSeq, limit, maxChars = Infinity } = part;
   const lines: string[] = [];
   const damaged: DamagedPiece[] = [];
   let room = limit;
+  let chars = 0;
   let lastSeq = afterSeq;
   for (const { seq_from: from, seq_to: to } of withinNext(await store.listSegments(runId, protocol))) {
     if (to <= lastSeq) continue;
-    if (room === 0) return { lines, lastSeq, damaged, atEnd: false };
+    if (room === 0 || chars >= maxChars) return { lines, lastSeq, damaged, atEnd: false };
     if (from > lastSeq + 1) damaged.push(missingEvents(lastSeq + 1, from - 1));
     lastSeq = Math.max(lastSeq, from - 1);
     try {
-      const found = checkLines(
-        await store.readJournal(runId, protocol, { fromSeq: lastSeq + 1, toSeq: to, limit: room }),
-        lastSeq,
-      );
+      const range = { fromSeq: lastSeq + 1, toSeq: to, limit: room, maxChars: maxChars - chars };
+      const texts = await store.readJournal(runId, protocol, range);
+      const found = checkLines(texts, lastSeq);
       room -= found.lastSeq - lastSeq;
+      chars += charsIn(texts);
       lines.push(...found.lines);
       damaged.push(...found.damaged);
-      // The rest of the piece comes with the next call.
+      // The next call returns the rest of the segment.
       lastSeq = found.lastSeq;
     } catch (error) {
       const damage = damageIn(error);
@@ -77,10 +85,10 @@ async function readByPiece(store: Source, { runId, protocol, afterSeq, limit }: 
       lastSeq = to;
     }
   }
-  return { lines, lastSeq, damaged, atEnd: room > 0 };
+  return { lines, lastSeq, damaged, atEnd: room > 0 && chars < maxChars };
 }
 
-// A damaged end must not hide the pieces behind it.
+// A damaged end of a segment must not hide the segments after it.
 function withinNext(pieces: readonly SegmentRange[]): SegmentRange[] {
   return pieces.map((piece, index) => ({
     ...piece,
@@ -88,12 +96,12 @@ function withinNext(pieces: readonly SegmentRange[]): SegmentRange[] {
   }));
 }
 
-export function missingEvents(from: number, to: number): DamagedPiece {
+function missingEvents(from: number, to: number): DamagedPiece {
   return { from_seq: from, to_seq: to, message: 'missing from the journal' };
 }
 
-// The first part after an event that cannot be read, by the pieces that are stored; null: nothing is missing up to the
-// head.
+// Returns the first unreadable part after an event, according to the stored segments; null if nothing is missing up to
+// the head.
 export function findDamagedPiece(
   segments: readonly SegmentRange[],
   afterSeq: number,
@@ -106,7 +114,7 @@ export function findDamagedPiece(
   return { from_seq: afterSeq + 1, to_seq: piece.seq_to, message };
 }
 
-// Leaves out lines that are not the event they should be, and names them.
+// Leaves out lines that are not the expected event, and reports them.
 function checkLines(all: readonly string[], afterSeq: number): ReadableLines {
   const lines: string[] = [];
   const damaged: DamagedPiece[] = [];
@@ -121,42 +129,64 @@ function checkLines(all: readonly string[], afterSeq: number): ReadableLines {
   return { lines, lastSeq: afterSeq + all.length, damaged };
 }
 
-// Why a line is not the event with this seq; null: it is.
+// Explains why a line is not the event with this seq; null if it is.
 export function explainLine(line: string, seq: number): string | null {
   const event = parseJson(line);
   if (event === undefined) return 'not JSON';
   return isObject(event) && event['seq'] === seq ? null : 'another event is stored in its place';
 }
 
-const PAGE = 500;
+const PAGE_EVENTS = 500;
+const PAGE_CHARS = 1_000_000;
 
-// All damage of a journal after an event, in words, read page by page.
-export async function describeDamage(store: Source, part: Omit<JournalPart, 'limit'>): Promise<string[]> {
-  const found: DamagedPiece[] = [];
-  for (let { afterSeq } = part; afterSeq < part.head;) {
-    const { lastSeq, damaged } = await readReadable(store, { ...part, afterSeq, limit: PAGE });
-    found.push(...damaged);
-    afterSeq = lastSeq;
+// Yields everything after an event page by page: a page is bounded in events and in size.
+export async function* everyReadable(
+  store: Source,
+  part: Omit<JournalPart, 'limit' | 'maxChars'>,
+): AsyncGenerator<ReadableLines> {
+  for (let { afterSeq } = part; ;) {
+    const page = await readReadable(store, { ...part, afterSeq, limit: PAGE_EVENTS, maxChars: PAGE_CHARS });
+    if (page.lastSeq === afterSeq) return;
+    afterSeq = page.lastSeq;
+    yield page;
+    // Lets other work of this process run between two pages, for example the error of a closed pipe.
+    await new Promise((resolve) => setImmediate(resolve));
   }
-  return found.map((piece) => describePiece(part.protocol, piece));
 }
 
-// Damaged parts that follow each other as one, for people: a journal may have thousands of pieces.
-export function joinPieces(pieces: readonly DamagedPiece[]): DamagedPiece[] {
-  const joined: DamagedPiece[] = [];
-  let count = 0;
-  for (const piece of pieces) {
-    const last = joined.at(-1);
+// Describes all damage of a journal after an event.
+export async function describeDamage(store: Source, part: Omit<JournalPart, 'limit'>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { damaged } of everyReadable(store, part))
+    found.push(...damaged.map((piece) => describePiece(part.protocol, piece)));
+  return found;
+}
+
+// Joins damaged parts that follow each other, for people: a journal may have thousands of pieces.
+export class PieceJoiner {
+  #last: DamagedPiece | null = null;
+  #count = 0;
+
+  // Returns the parts before this one if this one does not follow them.
+  add(piece: DamagedPiece): DamagedPiece | null {
+    const last = this.#last;
     if (last?.to_seq !== piece.from_seq - 1) {
-      joined.push(piece);
-      count = 1;
-      continue;
+      this.#last = piece;
+      this.#count = 1;
+      return last;
     }
-    count += 1;
-    const message = `${count} parts of the journal that follow each other are damaged`;
-    joined.splice(-1, 1, { from_seq: last.from_seq, to_seq: piece.to_seq, message });
+    this.#count += 1;
+    const message = `${this.#count} parts of the journal that follow each other are damaged`;
+    this.#last = { from_seq: last.from_seq, to_seq: piece.to_seq, message };
+    return null;
   }
-  return joined;
+
+  // Returns the last parts.
+  end(): DamagedPiece | null {
+    const last = this.#last;
+    this.#last = null;
+    return last;
+  }
 }
 
 export function describePiece(protocol: Protocol, { from_seq: from, to_seq: to, message }: DamagedPiece): string {

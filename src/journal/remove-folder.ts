@@ -1,14 +1,14 @@
-// Removes a folder with everything in it, also what its owner may not write to: agents leave such folders behind (the
-// module cache of Go, for one).
+// Removes a folder with everything in it, including folders without write permission, which agents leave behind (Go's
+// module cache, for example).
 import { randomUUID } from 'node:crypto';
 import { chmod, lstat, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listFolder } from '../files/list-folder.js';
 
-// Another host may be removing it, too.
+// Retries, because another host may be removing the same folder.
 const OPTIONS = { recursive: true, force: true, maxRetries: 3 } as const;
-// The system takes 4,096 bytes for a path. What an agent has nested deeper, step by step, can only be reached after it
-// was brought up.
+// The system accepts paths of up to 4,096 bytes. An agent can nest folders deeper than that step by step; such folders
+// are moved up before they are removed.
 const LONG_PATH_BYTES = 2000;
 
 export async function removeFolder(path: string): Promise<void> {
@@ -20,7 +20,7 @@ export async function removeFolder(path: string): Promise<void> {
   }
 }
 
-// After its first failure rm still removes other folders: one that is gone needs no more.
+// After its first failure rm still removes other folders, so a missing folder needs no more work.
 async function openUp(path: string, top: string): Promise<void> {
   try {
     await openFolder(path, top);
@@ -29,7 +29,7 @@ async function openUp(path: string, top: string): Promise<void> {
   }
 }
 
-// Only folders: a file goes with the folder it is in. Links are left alone.
+// Changes only folders: a file is removed with its folder. Links are not followed.
 async function openFolder(path: string, top: string): Promise<void> {
   if (!(await lstat(path).catch(() => null))?.isDirectory()) return;
   await chmod(path, 0o700);

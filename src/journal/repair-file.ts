@@ -1,18 +1,20 @@
-// Makes a file what is stored, page by page: it may be larger than the memory. It is rewritten only where it differs,
-// and is whole at every moment, also if several do it at once: whoever was last has looked after that.
-import { rename, rm, type FileHandle } from 'node:fs/promises';
+// Makes a file match the store, page by page, because it may be larger than the memory. Rewrites the file only if it
+// differs. Readers see a complete file at any time, even while several writers repair it.
+import { renameSync } from 'node:fs';
+import { rm, type FileHandle } from 'node:fs/promises';
+import type { Lines } from '../store/store.js';
 import { openFile, openToAppend, UnsafeFileError } from '../files/read-file.js';
 import { nameBeside } from '../files/replace-file.js';
 
-// `pages` gives what is stored, from the beginning each time it is asked.
-export async function repairFile(path: string, pages: () => AsyncIterable<Buffer>): Promise<void> {
-  // Until nothing came in between reading and writing.
-  while (!(await isWhole(path, pages()))) {
+// Returns the stored lines after a sequence number; null if there are none.
+export type ReadPage = (afterSeq: number) => Promise<Lines | null>;
+
+export async function repairFile(path: string, read: ReadPage): Promise<void> {
+  // Checked again after a rewrite, because lines may have been appended to the old file in the meantime.
+  while (!(await isWhole(path, read))) {
     const beside = nameBeside(path);
     try {
-      await write(beside, pages());
-      await removeUnlessFile(path);
-      await rename(beside, path);
+      await rewrite(path, beside, read);
     } catch (error) {
       await rm(beside, { force: true });
       throw error;
@@ -20,23 +22,36 @@ export async function repairFile(path: string, pages: () => AsyncIterable<Buffer
   }
 }
 
-async function isWhole(path: string, pages: AsyncIterable<Buffer>): Promise<boolean> {
+async function isWhole(path: string, read: ReadPage): Promise<boolean> {
   const file = await openOrNull(path);
   if (!file) return false;
   try {
+    let seq = 0;
     let at = 0;
-    for await (const page of pages) {
-      const found = Buffer.alloc(page.length);
-      if ((await file.read(found, 0, page.length, at)).bytesRead < page.length || !found.equals(page)) return false;
-      at += page.length;
+    let endSeen = -1;
+    for (;;) {
+      const page = await read(seq);
+      if (page !== null) {
+        const { length } = page.bytes;
+        const found = Buffer.alloc(length);
+        if ((await file.read(found, 0, length, at)).bytesRead < length || !found.equals(page.bytes)) return false;
+        seq = page.lastSeq;
+        at += length;
+        continue;
+      }
+      const { size } = await file.stat();
+      if (size <= at) return size === at;
+      // The file is longer than the journal was. Lines appended since the last read are in the store as well, so read
+      // again. Bytes that follow the end of the journal a second time were never stored.
+      if (endSeen === at) return false;
+      endSeen = at;
     }
-    return (await file.stat()).size === at;
   } finally {
     await file.close();
   }
 }
 
-// What is not a regular file is replaced by one.
+// Resolves to null if there is no file, or something else in its place.
 function openOrNull(path: string): Promise<FileHandle | null> {
   return openFile(path).catch((error: unknown) => {
     if (error instanceof UnsafeFileError) return null;
@@ -44,7 +59,7 @@ function openOrNull(path: string): Promise<FileHandle | null> {
   });
 }
 
-// A folder in the place of the file would refuse the new one.
+// A folder in the place of the file would make the rename fail.
 async function removeUnlessFile(path: string): Promise<void> {
   const isUnsafe = await openFile(path).then(
     (file) => file?.close(),
@@ -53,11 +68,25 @@ async function removeUnlessFile(path: string): Promise<void> {
   if (isUnsafe === true) await rm(path, { recursive: true, force: true });
 }
 
-async function write(path: string, pages: AsyncIterable<Buffer>): Promise<void> {
-  const file = await openToAppend(path);
+async function rewrite(path: string, beside: string, read: ReadPage): Promise<void> {
+  const file = await openToAppend(beside);
   try {
-    for await (const page of pages) await file.writeFile(page);
+    const seq = await copyLines(file, read, 0);
+    await removeUnlessFile(path);
+    await copyLines(file, read, seq);
+    // In the same tick as the last read: no line is appended to the old file in between.
+    renameSync(beside, path);
   } finally {
     await file.close();
+  }
+}
+
+// Returns the sequence number of the last line.
+async function copyLines(file: FileHandle, read: ReadPage, afterSeq: number): Promise<number> {
+  for (let seq = afterSeq; ;) {
+    const page = await read(seq);
+    if (page === null) return seq;
+    await file.writeFile(page.bytes);
+    seq = page.lastSeq;
   }
 }

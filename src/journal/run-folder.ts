@@ -1,4 +1,4 @@
-// Where the files of a run lie in the data directory.
+// The paths of a run's files in the data directory.
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { StreamName } from '../rasp/event.js';
@@ -33,7 +33,7 @@ export function runFolder(dataDir: string, runId: string): RunFolder {
   };
 }
 
-// The data directory that the home of a run is in, which may be that of another host.
+// Returns the data directory that contains the home of a run. It may belong to another host.
 export function dataDirOf(home: string): string {
   return dirname(dirname(dirname(home)));
 }

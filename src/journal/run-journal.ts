@@ -1,19 +1,31 @@
-// What the writer of a run has to add to its journal: drafts become stored text with seq and time, RASP and FCMP
-// together. It runs ahead of the store by what was not taken or not committed yet; after a refused commit it is thrown
-// away.
+// The events that a writer adds to the journal of a run: drafts become stored text with seq and time, RASP and FCMP
+// together, and the state of the run is folded from them. It is ahead of the store by the events that were not drained
+// or not committed yet; discard it after a refused append.
 import { toTimestamp, type Clock } from '../kernel/clock.js';
 import { ConversationFold, foldInputOfDraft } from '../fcmp/fold.js';
 import { FOLD_VERSION } from '../fcmp/event.js';
 import { createFcmpStamp, type FcmpDraft, type FcmpStamp } from '../fcmp/stamp.js';
-import type { RaspDraft } from '../rasp/draft.js';
+import { ORCHESTRATOR, type RaspDraft } from '../rasp/draft.js';
 import { createStamp, type Stamp } from '../rasp/stamp.js';
-import type { JournalFlush, JournalHeads } from '../store/store.js';
+import { foldRun, isFolded, type FoldedRun } from '../run/run-fold.js';
+import type { JournalFlush, JournalHeads, RunAppend } from '../store/store.js';
 import { EventBuffer } from './event-buffer.js';
 
 export interface JournalOwner {
   readonly runId: string;
   readonly engine: string;
   readonly attempt: number;
+}
+
+export type Drained = Pick<RunAppend, 'before' | 'after'> & { readonly lines: JournalFlush };
+
+// Where a journal continues.
+export interface JournalStart {
+  readonly heads: JournalHeads;
+  readonly state: FoldedRun;
+  // Within a turn the fold of the conversation remembers more than its count, so a writer that continues a turn must
+  // pass a fold that has read the journal.
+  readonly fold?: ConversationFold | undefined;
 }
 
 export class RunJournal {
@@ -24,28 +36,27 @@ export class RunJournal {
   readonly #stampFcmp: FcmpStamp;
   readonly #rasp = new EventBuffer();
   readonly #fcmp = new EventBuffer();
-  // The heads as they will be when everything is committed.
+  // The state once everything drained is committed, and the state once everything added is committed.
+  #before: FoldedRun;
+  #after: FoldedRun;
+  // The heads once everything added is committed.
   #raspSeq: number;
   #fcmpSeq: number;
   #ts: number;
-  // Where the next flush begins.
+  // The start of the next flush.
   #firstRasp: number;
   #firstFcmp: number;
   #firstTs = 0;
   // A line that was held back has the time at which it was printed, which may be long before this flush.
   #earliest = '';
 
-  // Within a turn a fold remembers more than its count: whoever goes on there brings one that has read the journal.
-  constructor(
-    owner: JournalOwner,
-    heads: JournalHeads,
-    clock: Clock,
-    fold = new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq }),
-  ) {
+  constructor(owner: JournalOwner, { heads, state, fold }: JournalStart, clock: Clock) {
     this.#owner = owner;
     this.#clock = clock;
     this.#stamp = createStamp(owner);
-    this.#fold = fold;
+    this.#fold = fold ?? new ConversationFold(owner.runId, { version: FOLD_VERSION, seq: heads.fcmp_seq });
+    this.#before = state;
+    this.#after = state;
     this.#stampFcmp = createFcmpStamp(owner.runId);
     this.#raspSeq = heads.rasp_seq;
     this.#fcmpSeq = heads.fcmp_seq;
@@ -54,17 +65,22 @@ export class RunJournal {
     this.#firstFcmp = heads.fcmp_seq + 1;
   }
 
-  // How many events wait to be taken.
+  // The state of the run once everything added is committed.
+  get state(): FoldedRun {
+    return this.#after;
+  }
+
+  // How many events wait to be drained.
   get pending(): number {
     return this.#raspSeq - this.#firstRasp + 1;
   }
 
-  // Of the last event, stored or not.
+  // The time of the last event, stored or not.
   get lastTs(): number {
     return this.#ts;
   }
 
-  // How long they are as RASP.
+  // The size of the pending events as RASP.
   get pendingBytes(): number {
     return this.#rasp.length;
   }
@@ -76,7 +92,7 @@ export class RunJournal {
     this.addAtLastTime(drafts);
   }
 
-  // With the time of the last event, for what is only the absence of another one.
+  // Adds events with the time of the last event, for events that report that none followed it.
   addAtLastTime(drafts: readonly RaspDraft[]): void {
     const ts = toTimestamp(this.#ts);
     if (this.pending === 0) {
@@ -86,9 +102,14 @@ export class RunJournal {
     for (const draft of drafts) {
       this.#raspSeq += 1;
       this.#stamp(draft, this.#raspSeq, ts, this.#rasp);
+      if (draft.parser === ORCHESTRATOR && isFolded(draft.type)) this.#foldState(draft, ts);
       for (const event of this.#fold.fold(foldInputOfDraft(draft, this.#raspSeq, ts, this.#owner.attempt)))
         this.#converse(event);
     }
+  }
+
+  #foldState({ type, data }: RaspDraft, ts: string): void {
+    this.#after = foldRun(this.#after, { type, data, ts, attempt_number: this.#owner.attempt });
   }
 
   #converse(event: FcmpDraft): void {
@@ -97,8 +118,8 @@ export class RunJournal {
     if (event.ts < this.#earliest) this.#earliest = event.ts;
   }
 
-  // Everything that was added since the last time, for one transaction; null if there is nothing.
-  take(): JournalFlush | null {
+  // Returns everything added since the last call, for one append; null if there is nothing.
+  drain(): Drained | null {
     if (this.pending === 0) return null;
     const fcmp =
       this.#fcmp.length === 0
@@ -106,13 +127,15 @@ export class RunJournal {
         : {
             firstSeq: this.#firstFcmp,
             lastSeq: this.#fcmpSeq,
-            bytes: Buffer.from(this.#fcmp.take()),
+            bytes: Buffer.from(this.#fcmp.drain()),
             firstTs: Date.parse(this.#earliest),
           };
-    // A copy: the buffer is used again before the store may be done with it.
-    const rasp = { firstSeq: this.#firstRasp, lastSeq: this.#raspSeq, bytes: Buffer.from(this.#rasp.take()) };
+    // A copy, because the buffer is reused before the store has finished with it.
+    const rasp = { firstSeq: this.#firstRasp, lastSeq: this.#raspSeq, bytes: Buffer.from(this.#rasp.drain()) };
     this.#firstRasp = this.#raspSeq + 1;
     this.#firstFcmp = this.#fcmpSeq + 1;
-    return { rasp, fcmp, firstTs: this.#firstTs, lastTs: this.#ts };
+    const before = this.#before;
+    this.#before = this.#after;
+    return { lines: { rasp, fcmp, firstTs: this.#firstTs, lastTs: this.#ts }, before, after: this.#after };
   }
 }

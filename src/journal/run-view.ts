@@ -1,94 +1,119 @@
-// A run and its question as programs get them: by the command line, and over HTTP. Times are ISO, nothing internal is
-// in it.
+// A run and its question in the form that programs get on the command line and over HTTP. Times are ISO, and internal
+// fields are left out.
 import { toTimestamp } from '../kernel/clock.js';
-import type { Json, JsonObject } from '../kernel/json.js';
+import type { Json } from '../kernel/json.js';
 import type { ExecutionMode } from '../run/attempt.js';
-import type { RunError } from '../run/judge-completion.js';
-import { parseRuntimeOptions } from '../run/runtime-options.js';
+import type { RunError } from '../run/run-error.js';
+import { DEFAULT_OPTIONS } from '../run/default-options.js';
 import type { RunState } from '../run/statechart.js';
+import { recordedProfile, waitPolicyOf, type InteractiveProfile } from '../run/waiting/wait-policy.js';
+import type { Answer, Question } from './question-view.js';
 import type { SalvagedRun } from '../store/salvage.js';
-import type { Actor, InteractionRecord, InteractionState, RunRecord, RunSpec } from '../store/store.js';
+import type { InteractionRecord, InteractionState, RunRecord, RunSpec } from '../store/store.js';
 import type { InteractionSummary, RunSummary, ShortenedPart } from '../store/summary-reader.js';
 
+/** A run as it is now. */
 export interface RunView {
+  /** The id of the run: `run_` and 26 letters and digits. */
   readonly run_id: string;
+  /** The idempotency key with which the run was created. */
   readonly request_id: string;
+  /** The state of the run. `waiting_user`: it waits for you, and `interaction` is the open question. */
   readonly status: RunState;
+  /** The engine that runs the agent, for instance `codex`. */
   readonly engine: string;
+  /** `interactive`: the agent may ask questions. `auto`: it runs unattended. */
   readonly execution_mode: ExecutionMode;
+  /** The number of the current turn, from 1. */
   readonly attempt_number: number;
+  /** The prompt of the first turn. */
   readonly prompt: string;
+  /** The folder in which the agent works. */
   readonly cwd: string;
+  /** The model; null: the engine's default. */
   readonly model: string | null;
+  /** What the agent may do without asking. */
   readonly permission: RunSpec['permission'];
+  /** Your own labels. */
   readonly labels: Readonly<Record<string, string>>;
+  /** The run whose session this run continues. */
   readonly continue_from: string | null;
+  /** The run whose conversation was copied at the start of this run. */
   readonly fork_from: string | null;
-  // The interrupted run that it repeats by itself.
+  /** The interrupted run that Parley repeats with this one (setting `recovery.running`). */
   readonly retry_of: string | null;
+  /** When the run was created (ISO 8601). */
   readonly created_at: string;
+  /** When the run last changed (ISO 8601). */
   readonly updated_at: string;
-  // How long its questions have waited for a person, all in all; what waits now is not in it.
+  /** How long its questions have waited for a person in total, without the question that is open now. */
   readonly waited_ms: number;
-  // Since when the running turn has printed nothing, once that is long enough to be shown.
+  /** Since when the running turn has printed nothing; null until that is longer than `silence_notice_sec`. */
   readonly silent_since: string | null;
+  /** Why the run failed; null if it did not. */
   readonly error: RunError | null;
+  /** The result of a run that succeeded. */
   readonly result: Json | null;
+  /** The number of the last RASP event. */
   readonly rasp_seq: number;
+  /** The number of the last FCMP event. */
   readonly fcmp_seq: number;
+  /** The digest of the RASP journal: store it elsewhere to detect a later change. */
   readonly digest: string;
-  // What it waits for, if it does.
+  /** The open question; null if the run does not wait. */
   readonly interaction: InteractionView | null;
-  // Which stored data of the run is damaged, in words; the fields that depend on it have neutral values.
+  /** Descriptions of stored data that is damaged; the affected fields have neutral values. Absent: no damage. */
   readonly damage?: readonly string[];
-  // Only where sessions.sticky is on: how it waits (null: no claim is made), and until when its process waits for the
-  // answer.
+  /** How the run waits; null: not recorded. Present only if the setting allows runs that need their process. */
   readonly interactive_profile?: InteractiveProfile | null;
+  /**
+   * How long the process of the run waits for the answer. Present only if the setting allows runs that need their
+   * process.
+   */
   readonly wait_deadline_at?: string | null;
 }
 
-// A run as lists show it. `truncated` names the parts that are longer than shown; GET /v1/runs/ID has all of them.
+/** A run as lists show it: every part is bounded in size. */
 export interface RunSummaryView extends RunView {
+  /** The parts that are longer than shown. `get()` returns the complete run. */
   readonly truncated: readonly ShortenedPart[];
-}
-
-export interface InteractiveProfile {
-  readonly kind: 'resumable' | 'sticky_process';
-}
-
-export function profileOf(sticky: boolean): InteractiveProfile {
-  return { kind: sticky ? 'sticky_process' : 'resumable' };
 }
 
 export type ProfileView = Required<Pick<RunView, 'interactive_profile' | 'wait_deadline_at'>>;
 
-// How a run waits, for a server with sessions.sticky. The deadline is derived from its question.
+// How a run waits. The deadline is that of its question.
 export function viewProfile(
-  { spec: { sticky } }: Pick<RunRecord, 'spec'>,
+  { spec }: Pick<RunRecord, 'spec'>,
   pending: Pick<InteractionRecord, 'due_at'> | null,
 ): ProfileView {
   return {
-    interactive_profile: sticky === undefined ? null : profileOf(sticky),
-    wait_deadline_at: sticky && pending ? toTimestamp(pending.due_at) : null,
+    interactive_profile: recordedProfile(spec),
+    wait_deadline_at: waitPolicyOf(spec).needsProcess && pending ? toTimestamp(pending.due_at) : null,
   };
 }
 
+/** A question of a run, and its answer. */
 export interface InteractionView {
+  /** The id of the question: `int_` and 26 letters and digits. */
   readonly interaction_id: string;
+  /** The run that asks. */
   readonly run_id: string;
+  /** The turn that asked, from 1. */
   readonly attempt_number: number;
+  /**
+   * `pending`: open. `auto_decided`: decided by the policy of the run. `abandoned`: the run ended without an answer.
+   */
   readonly state: InteractionState;
-  readonly question: JsonObject;
+  /** The question, discriminated by `kind`. */
+  readonly question: Question;
+  /** When it was asked (ISO 8601). */
   readonly asked_at: string;
+  /** When its time limit ends (ISO 8601). */
   readonly due_at: string;
-  // Its time is over and it still waits: only a person can answer it.
+  /** The time limit has passed and the question is still open, because only a person may answer it. */
   readonly overdue: boolean;
-  readonly answer: {
-    readonly at: string;
-    readonly response: Json;
-    readonly actor: Actor | null;
-    readonly finish: boolean;
-  } | null;
+  /** The answer; null while the question is open. */
+  readonly answer: Answer | null;
 }
 
 export function viewRun(
@@ -113,7 +138,7 @@ export function viewRun(
     fork_from: spec.fork_from?.run_id ?? null,
     retry_of: spec.retry_of ?? null,
     created_at: toTimestamp(run.created_at),
-    // Never before the last event: times of events do not go back when the clock does.
+    // Never before the last event: event times never go back, even if the clock does.
     updated_at: toTimestamp(Math.max(run.updated_at, heads.ts)),
     waited_ms: run.waited_ms,
     silent_since: silentSince(run, now),
@@ -124,7 +149,7 @@ export function viewRun(
     digest: heads.digest,
     interaction: pending && viewInteraction(pending, now),
     // Recorded only while the setting was on.
-    ...(spec.sticky === undefined ? {} : viewProfile(run, pending)),
+    ...(recordedProfile(spec) === null ? {} : viewProfile(run, pending)),
   };
 }
 
@@ -143,7 +168,8 @@ export function viewInteraction(interaction: InteractionRecord | InteractionSumm
     run_id: interaction.run_id,
     attempt_number: interaction.attempt_number,
     state: interaction.state,
-    question: interaction.question,
+    // Stored questions were checked when they were read (store/stored-shapes.ts).
+    question: interaction.question as unknown as Question,
     asked_at: toTimestamp(interaction.asked_at),
     due_at: toTimestamp(interaction.due_at),
     overdue: interaction.state === 'pending' && now > interaction.due_at,
@@ -156,14 +182,12 @@ export function viewInteraction(interaction: InteractionRecord | InteractionSumm
   };
 }
 
-const DEFAULT_NOTICE_SEC = parseRuntimeOptions({}).silence_notice_sec;
-
-// By the time of the last event: a notice of silence has the time of the event before it.
+// Uses the time of the last event, because a silence event has the time of the event before it.
 function silentSince(
   { status, spec, heads }: Pick<RunRecord, 'status' | 'spec' | 'heads'>,
   now: number,
 ): string | null {
   if (status !== 'running') return null;
-  const { silence_notice_sec: seconds = DEFAULT_NOTICE_SEC } = spec.runtime_options;
+  const { silence_notice_sec: seconds = DEFAULT_OPTIONS.silence_notice_sec } = spec.runtime_options;
   return typeof seconds === 'number' && now - heads.ts >= seconds * 1000 ? toTimestamp(heads.ts) : null;
 }

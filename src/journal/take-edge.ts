@@ -1,16 +1,16 @@
-// The one way to a change of state: ask the chart, and make the event that records it. Pure; storing it is the
-// caller's.
+// Computes a change of state: finds the edge in the chart and builds the event that records it. Every change of state
+// uses it. Pure; the caller stores the event.
 import { toTimestamp } from '../kernel/clock.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
 import type { GuardFacts } from '../run/guards.js';
-import { CHART, step, STICKY_CHART, type Edge, type RunEvent, type RunState, type Step } from '../run/statechart.js';
+import { CHART, step, type Edge, type RunEvent, type RunState, type Step } from '../run/statechart.js';
 
 export interface EdgeDetails extends Pick<RaspData['lifecycle.state.changed'], 'error' | 'result' | 'actor'> {
   readonly now: number;
   readonly sessionId?: string | null | undefined;
-  // The edges of sessions.sticky count too.
-  readonly sticky?: boolean | undefined;
+  // The chart of the run, if it is not the default one.
+  readonly chart?: readonly Edge[] | undefined;
 }
 
 export type Taken =
@@ -18,7 +18,7 @@ export type Taken =
   | Extract<Step, { legal: false }>;
 
 export function takeEdge(state: RunState, event: RunEvent, facts: GuardFacts, details: EdgeDetails): Taken {
-  const taken = step(state, event, facts, details.sticky ? STICKY_CHART : CHART);
+  const taken = step(state, event, facts, details.chart ?? CHART);
   if (!taken.legal) return taken;
   const { edge } = taken;
   const { now, sessionId, error, result, actor } = details;

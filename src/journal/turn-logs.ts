@@ -1,14 +1,14 @@
-// Where the output of a turn is kept, and where in it the turn begins: at 0 in a log of its own, or where the last one
-// ended in the log of an engine that stays.
+// Where the output of a turn is stored, and at which offset the turn starts: at 0 in its own log, or at the end of the
+// previous turn in the log of a resident engine.
 import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine } from '../engines/engine.js';
 import { openFile, readPieces, syncFile, UnsafeFileError } from '../files/read-file.js';
 import { asObject } from '../kernel/json.js';
-import { readStoredJson } from '../kernel/stored-json.js';
 import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
 import type { RunRecord, Store } from '../store/store.js';
+import { everyEventBefore } from './every-event.js';
 import type { RunFolder } from './run-folder.js';
 
 export type LogPaths = Readonly<Record<StreamName, string>>;
@@ -16,7 +16,6 @@ export type LogEnds = Readonly<Record<StreamName, number>>;
 export type ReadBytes = RaspData['lifecycle.turn.ended']['streams']['stdout'];
 
 export const LOG_BEGIN: LogEnds = { stdout: 0, stderr: 0 };
-const PAGE = 200;
 
 export function logsOf(engine: Engine, folder: RunFolder, attempt: number): LogPaths {
   const { resident } = engine;
@@ -24,18 +23,11 @@ export function logsOf(engine: Engine, folder: RunFolder, attempt: number): LogP
   return { stdout: join(folder.path, resident.logs.stdout), stderr: join(folder.path, resident.logs.stderr) };
 }
 
-// Up to where the log of an engine that stays is stored as events: looked up in the journal, from its end.
+// Returns the offset up to which the log of a resident engine is stored as events. Reads the journal from its end.
 export async function readEnds(store: Store, run: RunRecord): Promise<LogEnds> {
-  for (let toSeq = run.heads.rasp_seq; toSeq > 0; toSeq -= PAGE) {
-    const lines = await store.readJournal(run.run_id, 'rasp', {
-      fromSeq: Math.max(1, toSeq - PAGE + 1),
-      toSeq,
-      limit: PAGE,
-    });
-    for (const line of lines.toReversed()) {
-      const ends = endsIn(readStoredJson(line) as RaspEvent);
-      if (ends) return ends;
-    }
+  for await (const event of everyEventBefore(store, run.run_id, run.heads.rasp_seq)) {
+    const ends = endsIn(event);
+    if (ends) return ends;
   }
   return LOG_BEGIN;
 }
@@ -46,15 +38,15 @@ export function endsIn({ event, data }: RaspEvent): LogEnds | null {
   return { stdout: endOf(stdout), stderr: endOf(stderr) };
 }
 
-export function endOf({ from = 0, bytes }: ReadBytes): number {
+function endOf({ from = 0, bytes }: ReadBytes): number {
   return from + bytes;
 }
 
-// Piece by piece, as the engine printed it; a log may be larger than the memory. Answers what was read.
+// Reads the log in chunks, because it may be larger than the memory. Resolves to the size and digest of the bytes read.
 export async function readLog(
   path: string,
   from: number,
-  take: (chunk: Buffer) => void | Promise<void>,
+  onChunk: (chunk: Buffer) => void | Promise<void>,
 ): Promise<ReadBytes> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -63,7 +55,7 @@ export async function readLog(
     for await (const chunk of file ? readPieces(file, from, await sizeOf(file, path)) : []) {
       hash.update(chunk);
       bytes += chunk.length;
-      await take(chunk);
+      await onChunk(chunk);
     }
   } finally {
     await file?.close();
@@ -74,8 +66,7 @@ export async function readLog(
 const SUSPECT_BYTES = 1024 ** 3;
 const MOST_HOLLOW = 100;
 
-// A file that says it is a terabyte and holds nothing was not written by an engine: reading it would take hours and
-// fill the journal.
+// Refuses a sparse file of a terabyte: no engine writes one, and reading it would take hours and fill the journal.
 async function sizeOf(file: FileHandle, path: string): Promise<number> {
   const { size, blocks } = await file.stat();
   if (size > SUSPECT_BYTES && blocks * 512 * MOST_HOLLOW < size)
@@ -83,12 +74,12 @@ async function sizeOf(file: FileHandle, path: string): Promise<number> {
   return size;
 }
 
-// On the disk: what is said of its bytes then holds after a crash.
+// Syncs the log, so that statements about its bytes stay true after a crash.
 export async function syncLog(path: string): Promise<void> {
   await syncFile(path);
 }
 
-// What was read of a log so far, from where a turn began with it.
+// Describes the bytes of a log read so far, from the offset where the turn started.
 export function slice(from: number, bytes: number, hash: Hash): ReadBytes {
   return { ...(from > 0 ? { from } : {}), bytes, sha256: hash.copy().digest('hex') };
 }

@@ -1,4 +1,4 @@
-// What an engine that stays has printed after its last turn, as events: for a run that ends without another one.
+// The output of a resident engine after its last turn, as events: for a run that ends without another turn.
 import { createTurnParser, findEngine } from '../engines/registry.js';
 import { newMemory } from '../engines/turn-parser.js';
 import { fileSize } from '../files/read-file.js';
@@ -8,14 +8,15 @@ import type { OrchestratorDeps } from './deps.js';
 import { runFolder } from './run-folder.js';
 import { logsOf, readEnds, readLog } from './turn-logs.js';
 
-// Nothing, for other engines. Null: the logs are on another host. A log that cannot be read keeps no run from its end.
+// Returns no events for other engines, and null if the logs are on another host. A log that cannot be read does not
+// keep the run from ending.
 export async function readTail(
-  deps: Pick<OrchestratorDeps, 'store' | 'dataDir' | 'cluster'>,
+  deps: Pick<OrchestratorDeps, 'store' | 'dataDir' | 'files'>,
   run: RunRecord,
 ): Promise<RaspDraft[] | null> {
   const engine = findEngine(run.spec.engine);
   if (!engine.resident) return [];
-  if (deps.cluster && !(await deps.cluster.hasFiles(run.run_id))) return null;
+  if (!(await deps.files.isHere(run.run_id))) return null;
   try {
     const logs = logsOf(engine, runFolder(deps.dataDir, run.run_id), run.attempt_number);
     const at = await readEnds(deps.store, run);

@@ -1,14 +1,14 @@
-// Tells those who watch a run that something of it has changed. Only a hint: what is new is read from the store.
+// Wakes watchers of a run when it has changed. Only a hint: watchers read the changes from the store.
 import type { Store } from '../store/store.js';
 
 export interface Wakeups {
   watch(runId: string): RunWatch;
 }
 
-// Nothing is missed in between: take the version, look at the store, then wait for a later one.
+// To miss nothing: read the version, read the store, then wait for a later version.
 export interface RunWatch {
   readonly version: number;
-  // Resolves when the version is not this one any more, or when the watch is closed.
+  // Resolves when the version has changed, or when the watch is closed.
   changed(since: number): Promise<void>;
   close(): void;
 }
@@ -21,7 +21,7 @@ interface Topic {
 
 export class CommitWakeups implements Wakeups {
   readonly #topics = new Map<string, Topic>();
-  // No version comes again: what was read for one reader must not be taken for news by another who came later.
+  // Versions are never reused, so a watcher that comes later never mistakes an old version for a change.
   #latest = 0;
   readonly #stopListening: readonly (() => void)[];
 
@@ -75,7 +75,7 @@ export class CommitWakeups implements Wakeups {
     return this.#topics.size;
   }
 
-  // Whoever still waits looks once more.
+  // Wakes all watchers once more.
   close(): void {
     for (const stop of this.#stopListening) stop();
     this.#bumpAll();

@@ -1,34 +1,39 @@
-// One side of a JSON-RPC conversation, a message a line. Knows neither who is on the other side nor how the bytes
-// travel. `open` → (end) → `ended`: then every request that waits has failed, and no other is taken. Whatever comes is
-// given to somebody, what cannot be understood too.
+// One side of a JSON-RPC conversation, one message per line. Independent of the program on the other side and of the
+// transport. `open` → (end) → `ended`: every pending request has failed, and new ones are refused. Every received line
+// reaches a handler, including lines that are not JSON-RPC.
 import type { Json } from '../kernel/json.js';
 import type { Timers } from '../kernel/timers.js';
 import { JsonRpcError, PeerEndedError, RequestTimeoutError } from './errors.js';
-import { LineSplitter } from './line-splitter.js';
-import { readMessage, type Message, type RequestId } from './read-message.js';
+import type { Message, RequestId } from './read-message.js';
+import type { ReceivedLine } from './received-line.js';
+import { RequestLedger } from './request-ledger.js';
 
 export const DEFAULT_TIMEOUT_MS = 30_000;
 
 export interface PeerHandlers {
   notified(method: string, params: Json | undefined, raw: string): void;
-  // To be answered with `respond` or `refuse`.
+  // Respond with `respond` or `refuse`.
   asked(id: RequestId, method: string, params: Json | undefined, raw: string): void;
   unreadable(reason: string, raw: string): void;
 }
 
 export interface PeerOptions {
-  // Called with one line at a time, its end included, in the order in which they are to be sent. What it throws fails
-  // the call.
+  // Sends one line, line end included; called in sending order. If it throws, the call that sends fails.
   readonly write: (line: string) => void;
   readonly handlers: PeerHandlers;
   readonly timers: Timers;
   readonly timeoutMs?: number;
 }
 
+/** A request of the other side that waits for a response. */
 export interface AskedRequest {
+  /** The id to respond to. */
   readonly id: RequestId;
+  /** The requested method. */
   readonly method: string;
+  /** The parameters of the method. */
   readonly params: Json | undefined;
+  /** The line as it was received. */
   readonly raw: string;
 }
 
@@ -40,14 +45,14 @@ interface Pending {
 }
 
 export class JsonRpcPeer {
+  // The requests of the other side.
+  readonly ledger = new RequestLedger();
   readonly #write: (line: string) => void;
   readonly #handlers: PeerHandlers;
   readonly #timers: Timers;
   readonly #timeoutMs: number;
-  readonly #splitter = new LineSplitter((line) => this.#take(line.toString('utf8')));
+  // Our own requests.
   readonly #pending = new Map<RequestId, Pending>();
-  // What the other side has asked and nobody has answered.
-  readonly #open = new Map<RequestId, AskedRequest>();
   #lastId = 0;
   #ended: PeerEndedError | null = null;
 
@@ -58,8 +63,22 @@ export class JsonRpcPeer {
     this.#timeoutMs = timeoutMs;
   }
 
-  receive(chunk: Buffer): void {
-    if (!this.#ended) this.#splitter.push(chunk);
+  receive(line: ReceivedLine): void {
+    if (this.#ended) return undefined;
+    const { message, text } = line;
+    switch (message.type) {
+      case 'notification':
+        return this.#handlers.notified(message.method, message.params, text);
+      case 'request':
+        this.ledger.add(message, line);
+        return this.#handlers.asked(message.id, message.method, message.params, text);
+      case 'response':
+        return this.#receiveResponse(message, text);
+      case 'unreadable':
+        return this.#handlers.unreadable(text.trim() === '' ? 'an empty line' : message.reason, text);
+      default:
+        return message satisfies never;
+    }
   }
 
   async request(method: string, params: object = {}, timeoutMs = this.#timeoutMs): Promise<Json> {
@@ -67,14 +86,14 @@ export class JsonRpcPeer {
     const id = (this.#lastId += 1);
     const answered = new Promise<Json>((resolve, reject) => {
       const cancelTimeout = this.#timers.set(timeoutMs, () =>
-        this.#settle(id)?.reject(new RequestTimeoutError(method, timeoutMs)),
+        this.#removePending(id)?.reject(new RequestTimeoutError(method, timeoutMs)),
       );
       this.#pending.set(id, { method, resolve, reject, cancelTimeout });
     });
     try {
       this.#send({ id, method, params });
     } catch (error) {
-      this.#settle(id);
+      this.#removePending(id);
       throw error;
     }
     return answered;
@@ -85,9 +104,11 @@ export class JsonRpcPeer {
     this.#send({ method, ...(params === undefined ? {} : { params }) });
   }
 
-  // What waits for an answer of ours, the oldest first.
+  // The requests of the other side that wait for a response, the oldest first.
   get asked(): readonly AskedRequest[] {
-    return [...this.#open.values()];
+    return this.ledger
+      .list()
+      .map(({ message: { id, method, params }, line }) => ({ id, method, params, raw: line.text }));
   }
 
   respond(id: RequestId, result: unknown): void {
@@ -98,60 +119,40 @@ export class JsonRpcPeer {
     this.#answer(id, { error: { code, message } });
   }
 
-  // The other side does not wait for an answer any more.
+  // The other side no longer waits for a response.
   withdraw(id: RequestId): void {
-    this.#open.delete(id);
+    this.ledger.close(id, 'withdrawn');
   }
 
-  // The rest of an unfinished line is given out; then all that waits fails.
+  // Fails all pending requests.
   end(reason: string): void {
     if (this.#ended) return;
-    this.#splitter.end();
     const ended = new PeerEndedError(reason);
     this.#ended = ended;
-    this.#open.clear();
-    for (const id of this.#pending.keys()) this.#settle(id)?.reject(ended);
+    this.ledger.end();
+    for (const id of this.#pending.keys()) this.#removePending(id)?.reject(ended);
   }
 
+  // The request stays open if the response cannot be sent.
   #answer(id: RequestId, outcome: object): void {
     if (this.#ended) throw this.#ended;
-    if (!this.#open.has(id)) throw new Error(`no request with the id ${JSON.stringify(id)} waits for an answer`);
+    if (!this.ledger.find(id)) throw new Error(`no request with the id ${JSON.stringify(id)} waits for an answer`);
     this.#send({ id, ...outcome });
-    this.#open.delete(id);
+    this.ledger.close(id, 'answered');
   }
 
   #send(message: object): void {
     this.#write(`${JSON.stringify(message)}\n`);
   }
 
-  #take(raw: string): void {
-    // Ended by what came before it in the same chunk.
-    if (this.#ended) return;
-    if (raw.trim() === '') return this.#handlers.unreadable('an empty line', raw);
-    const message = readMessage(raw);
-    switch (message.type) {
-      case 'notification':
-        return this.#handlers.notified(message.method, message.params, raw);
-      case 'request':
-        this.#open.set(message.id, { id: message.id, method: message.method, params: message.params, raw });
-        return this.#handlers.asked(message.id, message.method, message.params, raw);
-      case 'response':
-        return this.#takeResponse(message, raw);
-      case 'unreadable':
-        return this.#handlers.unreadable(message.reason, raw);
-      default:
-        return message satisfies never;
-    }
-  }
-
-  #takeResponse({ id, outcome }: Extract<Message, { type: 'response' }>, raw: string): void {
-    const pending = this.#settle(id);
+  #receiveResponse({ id, outcome }: Extract<Message, { type: 'response' }>, raw: string): void {
+    const pending = this.#removePending(id);
     if (!pending) return this.#handlers.unreadable('an answer to no request that waits', raw);
     if ('error' in outcome) pending.reject(new JsonRpcError(pending.method, outcome.error));
     else pending.resolve(outcome.result);
   }
 
-  #settle(id: RequestId): Pending | undefined {
+  #removePending(id: RequestId): Pending | undefined {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
     pending?.cancelTimeout();

@@ -1,6 +1,8 @@
-// What one line of a JSON-RPC stream is. Total: a line that is none of the three kinds is unreadable, with the reason.
-import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
+// Classifies one JSON value of a JSON-RPC stream. Total: a value that is none of the three kinds is unreadable, with
+// the reason.
+import { isObject, type Json, type JsonObject } from '../kernel/json.js';
 
+/** The id of a JSON-RPC request. */
 export type RequestId = string | number;
 
 export interface ErrorObject {
@@ -9,9 +11,22 @@ export interface ErrorObject {
   readonly data?: Json;
 }
 
+// `withdrawn`: the other side no longer waits for a response, although nobody sent one.
+type RequestState = 'open' | 'answered' | 'withdrawn';
+
+export interface RequestMessage {
+  readonly type: 'request';
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: Json | undefined;
+  // The only record of what became of the request. Only the ledger of the peer changes it; for a message that was read
+  // from a log, without a peer, the reader of the log does.
+  state: RequestState;
+}
+
 export type Message =
+  | RequestMessage
   | { readonly type: 'notification'; readonly method: string; readonly params: Json | undefined }
-  | { readonly type: 'request'; readonly id: RequestId; readonly method: string; readonly params: Json | undefined }
   | {
       readonly type: 'response';
       readonly id: RequestId;
@@ -19,8 +34,8 @@ export type Message =
     }
   | { readonly type: 'unreadable'; readonly reason: string };
 
-export function readMessage(line: string): Message {
-  const value = parseJson(line);
+// `value` is the parsed line; undefined if the line is not JSON.
+export function readMessage(value: Json | undefined): Message {
   if (value === undefined) return unreadable('not JSON');
   if (!isObject(value)) return unreadable('not an object');
   if ('method' in value) return readCall(value);
@@ -31,7 +46,7 @@ function readCall({ method, id, params }: JsonObject): Message {
   if (typeof method !== 'string') return unreadable('the method is not a string');
   if (id === undefined) return { type: 'notification', method, params };
   return isId(id)
-    ? { type: 'request', id, method, params }
+    ? { type: 'request', id, method, params, state: 'open' }
     : unreadable('the id is neither a string nor an exact number');
 }
 
@@ -49,8 +64,8 @@ function readResponse(value: JsonObject): Message {
     : { type: 'response', id, outcome: { result } };
 }
 
-// A whole number too large to be held exactly could not be sent back as it came, one too large for any number would go
-// back as null.
+// Rejects an integer that a number cannot hold exactly (it could not be sent back unchanged) and an infinite number
+// (it would be sent back as null).
 function isId(id: Json | undefined): id is RequestId {
   return (
     typeof id === 'string' ||

@@ -1,4 +1,4 @@
-// Time is an argument: whoever needs it is given a Clock.
+// Time is an argument: code that needs the time takes a Clock.
 
 export interface Clock {
   now(): number;

@@ -16,7 +16,7 @@ export interface SchemaError {
 }
 
 export interface ExplainedValue {
-  // What the value as a whole is called: "request", "result".
+  // The name of the whole value in the sentences: "request", "result".
   readonly name: string;
   readonly value: unknown;
 }
@@ -25,7 +25,7 @@ const MAX_SENTENCES = 5;
 const MAX_VALUE_CHARS = 80;
 const MAX_NAME_CHARS = 60;
 const MAX_LISTED = 12;
-// More errors are not compared with each other: a hostile value has as many as it has members.
+// The limit for comparing errors with each other: a hostile value has as many errors as members.
 const MAX_ERRORS = 200;
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
@@ -38,7 +38,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-// Sentences, each with its full stop. Never empty: a value that was refused without a reason is still refused.
+// Returns complete sentences. Never empty: a value that was refused without a reason still needs a message.
 export function explainSchemaErrors(
   errors: readonly SchemaError[] | null | undefined,
   subject: ExplainedValue,
@@ -51,8 +51,8 @@ export function explainSchemaErrors(
   return [...sentences.slice(0, MAX_SENTENCES), ...rest].join(' ');
 }
 
-// The errors of a choice's branches are part of the error of the choice; the error of propertyNames or if is dropped
-// when another one tells more.
+// Drops the errors of a choice's branches, which the error of the choice covers, and the errors of propertyNames and if
+// when another error is more specific.
 function withoutBranches(errors: readonly SchemaError[]): readonly SchemaError[] {
   const isChoice = ({ keyword }: SchemaError): boolean => keyword === 'anyOf' || keyword === 'oneOf';
   const choices = errors.filter(isChoice);
@@ -169,18 +169,18 @@ function typeName(type: unknown): string {
   return TYPE_NAMES[String(type)] ?? clip(String(type), MAX_NAME_CHARS);
 }
 
-function unknownName(given: string, at: Place, { parentSchema }: SchemaError): string {
+function unknownName(name: string, at: Place, { parentSchema }: SchemaError): string {
   const properties = (parentSchema as { readonly properties?: object } | undefined)?.properties;
   const where = at.isWhole ? '' : ` in ${at.inside}`;
-  if (properties === undefined) return `There is no ${quote(given)}${where}.`;
+  if (properties === undefined) return `There is no ${quote(name)}${where}.`;
   const names = Object.keys(properties);
-  const near = nearestName(given, names);
-  if (near !== null) return `There is no ${quote(given)}${where}; did you mean ${quote(near)}?`;
+  const near = nearestName(name, names);
+  if (near !== null) return `There is no ${quote(name)}${where}; did you mean ${quote(near)}?`;
   const are = names.length === 1 ? 'is' : 'are';
-  return `There is no ${quote(given)}${where}; there ${are} ${names.slice(0, 40).join(', ')}.`;
+  return `There is no ${quote(name)}${where}; there ${are} ${names.slice(0, 40).join(', ')}.`;
 }
 
-// The types that a choice takes, or the first reason why its first branch does not fit.
+// The types that a choice accepts, or the first reason why its first branch does not match.
 function choiceOf(choice: SchemaError, all: readonly SchemaError[], subject: ExplainedValue): string {
   const passing = choice.params['passingSchemas'];
   if (Array.isArray(passing)) return 'it fits two of the forms that rule each other out';
@@ -197,16 +197,16 @@ function choiceOf(choice: SchemaError, all: readonly SchemaError[], subject: Exp
 }
 
 interface Place {
-  // At the beginning of a sentence, and within one.
+  // `name` is for the start of a sentence, `inside` for the middle of one.
   readonly name: string;
-  // The same, with an article where it is one plain word.
+  // Like `name`, with an article if it is one plain word.
   readonly title: string;
   readonly inside: string;
   readonly isWhole: boolean;
   readonly value: unknown;
 }
 
-// From a JSON pointer to "webhooks[0].url", and the value that is there.
+// Resolves a JSON pointer to a path such as "webhooks[0].url" and the value there.
 function locate(pointer: string, { name, value }: ExplainedValue): Place {
   let at = value;
   let path = '';
@@ -223,7 +223,7 @@ function locate(pointer: string, { name, value }: ExplainedValue): Place {
   return { name: isWhole ? title : inside, title, inside, isWhole, value: hideSecret(path, at) };
 }
 
-// A refused secret is not repeated: the message may end up in a log.
+// Does not repeat a refused secret, because the message may end up in a log.
 function hideSecret(path: string, value: unknown): unknown {
   return /(?:token|secret|password)$/i.test(path) && typeof value === 'string' ? '…' : value;
 }
@@ -234,7 +234,7 @@ function sizeOf(value: unknown): string {
   return `${Object.keys(value ?? {}).length} members`;
 }
 
-// A value in a few characters; a large one by what it is.
+// Shows a value in a few characters; a large value only by its type.
 export function show(value: unknown): string {
   if (value === undefined) return 'left out';
   if (typeof value === 'string') return quote(value, MAX_VALUE_CHARS);

@@ -17,9 +17,9 @@ export interface FileChange {
 }
 
 const HEADER = /^(?:---|\+\+\+) /;
-export const NO_FINAL_NEWLINE = '\\ No newline at end of file';
+const NO_FINAL_NEWLINE = '\\ No newline at end of file';
 
-// Empty where the value has no list of changes.
+// Returns an empty list if the value has no list of changes.
 export function readFileChanges(value: Json | undefined): readonly FileChange[] {
   const changes = asObject(value)?.['changes'];
   return Array.isArray(changes) ? changes.map((change) => readChange(asObject(change) ?? {})) : [];
@@ -34,7 +34,8 @@ function readChange(change: { readonly [name: string]: Json }): FileChange {
   return { path: asString(change['path']) ?? '', moveTo, kind, lines, added: count('+'), removed: count('-') };
 }
 
-// A new or deleted file comes as its text, whatever its lines begin with; any other change comes as a diff.
+// A new or deleted file arrives as its plain text, whose lines may start with any character; other changes arrive as a
+// diff.
 function linesOf(kind: string, text: string): ChangedLine[] {
   if (text === '') return [];
   const lines = text.split('\n');

@@ -1,10 +1,10 @@
-// Ids are an argument too: a random source for the product, a counting one for reproducible output.
+// Ids are an argument, like time: a random source for production, a counting source for reproducible output.
 import { monotonicFactory } from 'ulid';
 import type { Clock } from './clock.js';
 
-export type RunId = `run_${string}`;
+type RunId = `run_${string}`;
 export type InteractionId = `int_${string}`;
-export type DeliveryId = `dlv_${string}`;
+type DeliveryId = `dlv_${string}`;
 
 export interface Ids {
   run(): RunId;
@@ -27,7 +27,7 @@ export function createCountingIds(): Ids {
   return { run: () => `run_${next()}`, interaction: () => `int_${next()}`, delivery: () => `dlv_${next()}` };
 }
 
-// Of a run that others tell of: it becomes a part of paths.
+// Validates a run id that comes from outside: it becomes part of file paths.
 export function isRunId(text: string): boolean {
   return /^\w{1,64}$/.test(text);
 }

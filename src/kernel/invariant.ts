@@ -1,4 +1,4 @@
-// A broken promise of our own code, never of an engine or a user.
+// A bug in our own code, never an error of an engine or a user.
 
 export class InvariantError extends Error {
   override readonly name = 'InvariantError';

@@ -1,11 +1,11 @@
-// JSON values as types, and the few questions asked about values that came from outside.
+// JSON types, and checks for values that come from outside.
 
 export type Json = string | number | boolean | null | Json[] | JsonObject;
 export interface JsonObject {
   [key: string]: Json;
 }
 
-// Text that is not JSON is a normal answer here, not an error.
+// Returns undefined for text that is not JSON, which is normal here and not an error.
 export function parseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;
@@ -14,10 +14,11 @@ export function parseJson(text: string): Json | undefined {
   }
 }
 
-// JSON.parse reads any depth, JSON.stringify does not: what lies deeper than anyone writes by hand is cut off.
+// JSON.parse accepts any depth, but JSON.stringify does not. Values nested deeper than anyone writes by hand are cut
+// off.
 const MAX_DEPTH = 200;
 
-// Recurses no deeper than that itself.
+// Its own recursion is limited to the same depth.
 export function isDeeperThan(value: unknown, depth = MAX_DEPTH): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return depth === 0 || Object.values(value).some((item) => isDeeperThan(item, depth - 1));
@@ -30,7 +31,7 @@ export function clipDepth(value: Json, depth = MAX_DEPTH): Json {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clipDepth(item, depth - 1)]));
 }
 
-// Is the character at this place of a JSON text escaped by a backslash before it?
+// Whether a backslash escapes the character at this index of a JSON text.
 export function isEscaped(text: string, at: number): boolean {
   let backslashes = 0;
   while (text[at - 1 - backslashes] === '\\') backslashes += 1;
@@ -53,12 +54,12 @@ export function asObject(value: Json | undefined): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
-// Counts from engines: only a whole, non-negative, exact number counts as one.
+// Returns a count that an engine reported, if it is a non-negative safe integer.
 export function asCount(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-// The same for values whose members stand in another order; members that are undefined do not count.
+// Returns the same text for equal values, whatever the order of their members. Ignores undefined members.
 export function canonicalText(value: unknown): string {
   return JSON.stringify(sortKeys(value));
 }

@@ -1,25 +1,25 @@
-// Finds the known name that a misspelled one most likely stands for, so that an error can say "did you mean".
+// Finds the known name that a misspelled name most likely means, for "did you mean" in errors.
 
 // Longer names are not compared: the work grows with the product of both lengths.
 const MAX_CHARS = 64;
 
-// Null when no known name is within a third of the length of the given one.
-export function nearestName(given: string, known: readonly string[]): string | null {
-  if (given.length > MAX_CHARS) return null;
+// Returns null if no known name is within an edit distance of a third of the name's length.
+export function nearestName(name: string, known: readonly string[]): string | null {
+  if (name.length > MAX_CHARS) return null;
   let nearest: string | null = null;
-  let least = Math.max(1, Math.floor(given.length / 3)) + 1;
-  for (const name of known) {
-    if (name.length > MAX_CHARS || Math.abs(name.length - given.length) >= least) continue;
-    const distance = editDistance(given.toLowerCase(), name.toLowerCase());
+  let least = Math.max(1, Math.floor(name.length / 3)) + 1;
+  for (const candidate of known) {
+    if (candidate.length > MAX_CHARS || Math.abs(candidate.length - name.length) >= least) continue;
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
     if (distance < least) {
       least = distance;
-      nearest = name;
+      nearest = candidate;
     }
   }
   return nearest;
 }
 
-// Insertions, deletions, replacements and swaps of neighbours.
+// Counts insertions, deletions, replacements and swaps of neighbours.
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -1,11 +1,11 @@
-// What Parley has stored itself is JSON. Text that is none was changed by somebody else, or by the disk: an error of
-// its own, so that no other text that cannot be parsed is taken for damage.
+// Reads JSON that Parley stored itself. Text that is not JSON was altered by another program or by the disk. A separate
+// error class keeps such damage apart from all other text that cannot be parsed.
 
 export class DamagedDataError extends Error {
   override readonly name = 'DamagedDataError';
 }
 
-// `what` says where it stands.
+// `what` names the place of the text in the error.
 export function readStoredJson(text: string, what = ''): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -20,8 +20,8 @@ export function readStoredJson(text: string, what = ''): unknown {
 const NO_JSON = /^malformed JSON$/i;
 const NO_NUMBER = /too large to be represented|^integer overflow$/i;
 
-// That error, if this one says that stored data is damaged: SQLite looks into JSON itself, and its binding refuses
-// numbers that are larger than any that Parley writes.
+// Returns a DamagedDataError if this error means damaged stored data. SQLite parses JSON itself, and its binding
+// refuses numbers larger than any that Parley writes.
 export function damageIn(error: unknown): DamagedDataError | null {
   if (error instanceof DamagedDataError) return error;
   return error instanceof Error && [NO_JSON, NO_NUMBER].some((pattern) => pattern.test(error.message))
@@ -29,7 +29,7 @@ export function damageIn(error: unknown): DamagedDataError | null {
     : null;
 }
 
-// What is read, or null where it is damaged, which is told: so that it takes nothing else with it.
+// Resolves to null for damaged data and reports it, so that one damaged row does not fail the whole list.
 export async function unlessDamaged<T>(
   reading: Promise<T>,
   onDamaged: (damage: DamagedDataError) => void = () => {},

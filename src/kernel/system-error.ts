@@ -1,4 +1,4 @@
-// What went wrong with a file, a disk or a connection, in plain words instead of the system's (ENOENT, EACCES).
+// Explains errors of files, disks and connections in plain words instead of error codes (ENOENT, EACCES).
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission was denied',
   EADDRINUSE: 'the address is in use by another program',
@@ -26,10 +26,10 @@ const REASONS: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'there was no answer in time',
 };
 
-// The reason alone, without the path; what is not known keeps its own message.
+// Returns the reason without the path. An unknown error keeps its own message.
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // fetch wraps the error of the connection; a connection that was tried on several addresses has several.
+  // fetch wraps the error of the connection. A connection that was tried on several addresses has several errors.
   const inner = error instanceof AggregateError ? (error.errors as unknown[])[0] : error.cause;
   const code = codeOf(error) ?? codeOf(inner);
   return (

@@ -1,6 +1,6 @@
-// Waiting is an argument: whoever sets a deadline is given Timers, so a test moves time by hand.
+// Waiting is an argument: code that sets a deadline takes Timers, so a test can move time by hand.
 
 export interface Timers {
-  // Answers how to cancel it.
+  // Returns the function that cancels the timer.
   set(ms: number, fire: () => void): () => void;
 }

@@ -1,12 +1,12 @@
-// Shows bytes as text: what is UTF-8 as nameInvisible shows it, every other byte by its value, ⟨FF⟩. The bytes may come
-// in pieces; the result does not depend on where they are cut. Nothing is dropped.
+// Shows bytes as text: valid UTF-8 as nameInvisible shows it, every other byte by its value, ⟨FF⟩. The bytes may arrive
+// in chunks; the result does not depend on where they are cut. No byte is dropped.
 import { nameInvisible } from './visible-text.js';
 
-// A character has at most four bytes.
+// The longest character in UTF-8, in bytes.
 const LONGEST = 4;
 
 export class ByteNamer {
-  // The beginning of a character whose end has not come yet.
+  // The first bytes of a character that is not complete yet.
   #rest: readonly number[] = [];
 
   push(bytes: Uint8Array): string {
@@ -50,7 +50,7 @@ function codePointAt(bytes: Uint8Array, at: number, size: number): number {
   return code;
 }
 
-// The number of bytes of the character that begins here; 0: none does.
+// Returns the number of bytes of the character that starts here; 0 if none does.
 function sizeAt(bytes: Uint8Array, at: number): number {
   const first = bytes[at] ?? 0;
   const size = sizeBy(first);
@@ -70,7 +70,7 @@ function sizeBy(first: number): number {
   return first < 0xf5 ? 4 : 0;
 }
 
-// How many bytes at the end may be the beginning of a character that goes on.
+// Returns how many bytes at the end may be an incomplete character.
 function openEnd(bytes: Uint8Array): number {
   for (let back = 1; back < LONGEST && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;

@@ -1,12 +1,13 @@
-// How an orchestrator works on its runs, and what its end reports.
+// How an orchestrator works on its runs, and what close() reports.
+import type { OnFailure } from '../kernel/log.js';
 import type { RecoverySettings } from '../recovery/recover.js';
-import type { ResidentLimits } from '../turn/residents.js';
+import type { ResidentLimits } from '../turn/residents/residents.js';
 
-// Work that a stop cut off: turns that were ended, and runs that never began.
+// How close() treats running turns.
 export interface CloseOptions {
   // How long running turns may take to end by themselves.
   readonly graceMs?: number;
-  // Ends that wait.
+  // Ends that grace period early.
   readonly hurry?: Promise<void>;
   // Called with the number of running turns before the wait.
   readonly onDrain?: (turns: number) => void;
@@ -20,10 +21,11 @@ export interface OrchestratorSettings {
   // How many turns may run at once.
   readonly slots: number;
   readonly recovery: RecoverySettings;
-  // How long, and how many, processes of runs that wait are kept.
+  // How many processes of waiting runs are kept, and for how long.
   readonly residents?: ResidentLimits;
-  // False: for whoever only changes something and goes. Nothing is decided or started that it would then leave alone.
+  // False for a caller that only makes a change and exits: it decides no question and starts no turn that it would then
+  // abandon.
   readonly plays?: boolean;
-  // A turn that ended in a way it should not have: a defect of ours, or the store is gone.
-  readonly onFailure: (runId: string, error: unknown) => void;
+  // Reports a turn that ended unexpectedly: a bug in Parley, or the store is unavailable.
+  readonly onFailure: OnFailure;
 }

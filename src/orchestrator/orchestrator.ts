@@ -1,29 +1,28 @@
-// The runs of one data directory, alive: turns are started as slots are free, questions are decided when their time is
-// over. It opens with recovery and closes without leaving an engine behind. A run that waits costs nothing here.
+// The live runs of one data directory: starts turns when slots are free, and decides expired questions. It opens with
+// recovery and closes without leaving an engine process behind. A waiting run uses no resources here.
 import type { Dispatch, DispatchHandlers } from '../dispatch/dispatch.js';
 import { EmbeddedDispatch } from '../dispatch/embedded.js';
 import { pause } from '../process/timers.js';
-import { RequestError } from '../run/request-error.js';
+import { refusal } from '../run/request-error.js';
 import { isTerminal } from '../run/statechart.js';
-import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
-import { cancelIdle, rememberCancel } from '../commands/cancel.js';
-import { ClusterWork } from './cluster-work.js';
+import { cancelIdle } from '../commands/cancel.js';
+import { PeerWork } from './peer-work.js';
 import { continueRun, retryRun, type ContinueRequest, type RetryRequest } from '../commands/continue-run.js';
 import type { CreateRunRequest } from '../commands/create-request.js';
 import { createRun } from '../commands/create-run.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
 import { deleteRun, finishDeletions, type DeletedBy } from '../commands/delete-run.js';
-import { endFromLogs } from '../turn/end-from-logs.js';
 import { forkRun } from '../commands/fork-run.js';
 import { JournalFiles } from '../journal/journal-files.js';
 import { loadRun } from '../journal/load-run.js';
-import { recover, recoverWaitingRuns } from '../recovery/recover.js';
+import { endOldEngines, recoverOrphans, recoverWaitingRuns } from '../recovery/recover.js';
 import { probeEngines } from '../turn/explain-resume.js';
-import { decide, reply, type Reply } from '../commands/reply.js';
-import { Residents } from '../turn/residents.js';
-import { failInternally, NotBegunError, runTurn } from '../turn/run-turn.js';
-import { failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from '../turn/sticky.js';
+import { decide, replyToRun, type Reply } from '../commands/reply.js';
+import { endsAtDeadline, failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from '../turn/residents/lost-process.js';
+import { Residents } from '../turn/residents/residents.js';
+import { failInternally, NotBegunError } from '../turn/begin-turn.js';
+import { runTurn } from '../turn/run-turn.js';
 import { TurnControl } from '../turn/turn-control.js';
 import { LostRunError } from '../turn/turn-writer.js';
 import { withRetries } from '../recovery/restart-retry.js';
@@ -38,7 +37,7 @@ import { waitAtMost } from './wait-at-most.js';
 import { track } from './track.js';
 import { CommitWakeups, type Wakeups } from '../journal/wakeups.js';
 
-// Between tries to store the end of a turn, and between looks at a queue whose runs could not be started just now.
+// The pause between attempts to store the end of a turn, and between checks of a queue whose runs could not be started.
 const RETRY_MS = 1000;
 const QUIET_MS = 100;
 
@@ -46,25 +45,24 @@ export class Orchestrator {
   readonly #deps: OrchestratorDeps;
   readonly #settings: OrchestratorSettings;
   readonly #dispatch: Dispatch;
-  // The turns under way, to end them from outside.
+  // The running turns, so that cancel and close can end them.
   readonly #residents: Residents;
   readonly #controls = new Map<string, { readonly control: TurnControl; readonly over: Promise<void> }>();
   readonly #files: JournalFiles;
   readonly #wakeups: CommitWakeups;
-  // What it does for the others, and they for it.
-  readonly #cluster: ClusterWork | null;
+  readonly #peers: PeerWork;
   readonly #closing = new AbortController();
   #recovering: Promise<void> = Promise.resolve();
-  // Changes that callers make right now; and the endings of runs, by callers or because a process is gone.
+  // Changes that callers are making now, and pending ends of runs: by callers, or because a process exited.
   readonly #changes = new Set<Promise<void>>();
   readonly #endings = new Set<Promise<void>>();
   #stopping = false;
-  // Nothing is stored any more that should be in the files, too.
+  // Set when no event may be stored any more, because it would be missing in the journal files.
   #closed = false;
   #plays: boolean;
 
   private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings, files: JournalFiles) {
-    this.#deps = { ...deps, marksStarts: settings.recovery.queued === 'requeue' };
+    this.#deps = deps;
     this.#settings = settings;
     this.#plays = settings.plays ?? true;
     this.#files = files;
@@ -73,7 +71,7 @@ export class Orchestrator {
       deps.timers,
       settings.residents ?? RESIDENT_LIMITS,
       (runId) => void track(this.#endings, this.#loseProcess(runId)),
-      (runId) => void this.#cluster?.letGo(runId),
+      (runId) => this.#peers.release(runId),
     );
     const handlers: DispatchHandlers = {
       startTurn: (run) => this.#startTurn(run),
@@ -81,17 +79,17 @@ export class Orchestrator {
       onFailure: (error) => settings.onFailure('', error),
     };
     this.#dispatch =
-      deps.cluster?.createDispatch(handlers, settings.slots) ?? new EmbeddedDispatch(deps, handlers, settings.slots);
-    this.#cluster = deps.cluster
-      ? new ClusterWork(
-          deps,
-          this.#controls,
-          this.#residents,
-          files,
-          (runId, actor) => this.cancel(runId, actor),
-          settings.onFailure,
-        )
-      : null;
+      deps.createDispatch?.(handlers, settings.slots) ??
+      new EmbeddedDispatch(deps, handlers, { slots: settings.slots });
+    this.#peers = new PeerWork({
+      deps,
+      recovery: settings.recovery,
+      controls: this.#controls,
+      residents: this.#residents,
+      journalFiles: files,
+      cancel: (runId, actor) => this.cancel(runId, actor),
+      onFailure: settings.onFailure,
+    });
   }
 
   static async open(given: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
@@ -100,14 +98,17 @@ export class Orchestrator {
     const files = new JournalFiles(
       deps,
       (error) => settings.onFailure('', error),
-      deps.cluster?.files ?? 'each',
-      (runId, seq) => deps.cluster?.markExported(runId, seq) ?? Promise.resolve(),
+      deps.files.layout,
+      (runId, seq) => deps.files.markExported(runId, seq),
     );
-    await recover(deps, files, settings.recovery, settings.onFailure);
-    if (deps.sticky) await probeEngines(deps);
+    await endOldEngines(deps).catch((error: unknown) => settings.onFailure('', error));
     const orchestrator = new Orchestrator(deps, settings, files);
-    orchestrator.#recovering = orchestrator.#lookAfter();
-    orchestrator.#cluster?.begin();
+    // Without other hosts no process works on the orphans that this start finds, so they are recovered before any turn
+    // starts.
+    if (deps.ownership.pollMs === null) await recoverOrphans(orchestrator.#peers.recovery);
+    if (deps.mayNeedProcess) await probeEngines(deps);
+    orchestrator.#recovering = orchestrator.#recoverLater();
+    orchestrator.#peers.start();
     orchestrator.#wake();
     return orchestrator;
   }
@@ -116,16 +117,21 @@ export class Orchestrator {
     if (this.#plays) this.#dispatch.wake();
   }
 
-  // From now on turns are started, where it was opened without that.
+  // Starts turns from now on, if the orchestrator was opened with `plays: false`.
   play(): void {
     this.#plays = true;
     this.#wake();
   }
 
-  // Nothing is taken that nobody would play any more. What was taken before counts: its turn begins before the end
-  // does.
+  // Changes how many turns may run at the same time. Running turns continue.
+  setSlots(slots: number): void {
+    this.#dispatch.setSlots(slots);
+    this.#wake();
+  }
+
+  // Rejects new work while shutting down. Work accepted earlier still starts its turn first.
   async #change<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#stopping) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
+    if (this.#stopping) throw refusal('SHUTTING_DOWN.change');
     try {
       return await track(this.#changes, work());
     } finally {
@@ -133,101 +139,93 @@ export class Orchestrator {
     }
   }
 
-  // `roots`: where the caller may let runs work; null: anywhere.
+  // `roots`: the folders in which the caller may let runs work; null: any folder.
   async create(request: CreateRunRequest, actor?: Actor, roots: readonly string[] | null = null): Promise<RunRecord> {
     return this.#change(() => createRun(this.#deps, request, { actor, roots }));
   }
 
-  async reply(runId: string, given: Reply, actor: Actor | null = null): Promise<RunRecord> {
-    return this.#change(() => reply(this.#deps, runId, given, actor));
+  async reply(runId: string, reply: Reply, actor: Actor | null = null): Promise<RunRecord> {
+    return this.#change(() => replyToRun(this.#deps, runId, { reply, actor }));
   }
 
-  // A new run on the session of an ended one.
+  // Creates a run that continues the session of an ended run.
   async continueFrom(runId: string, request: ContinueRequest, actor?: Actor): Promise<RunRecord> {
-    return this.#change(() => continueRun(this.#deps, runId, request, actor));
+    return this.#change(() => continueRun(this.#deps, runId, { request, actor }));
   }
 
-  // A new run that begins with a copy of the conversation; the source stays as it is.
+  // Creates a run that starts with a copy of the conversation; the source run is unchanged.
   async fork(runId: string, request: ContinueRequest, actor?: Actor): Promise<RunRecord> {
-    return this.#change(() => forkRun(this.#deps, runId, request, actor));
+    return this.#change(() => forkRun(this.#deps, runId, { request, actor }));
   }
 
   async retry(runId: string, request: RetryRequest = {}, actor?: Actor): Promise<RunRecord> {
-    return this.#change(() => retryRun(this.#deps, runId, request, actor));
+    return this.#change(() => retryRun(this.#deps, runId, { request, actor }));
   }
 
-  // Resolves when the run is canceled and nothing of its engine is left. Taken as long as turns are at work.
+  // Resolves when the run is canceled and no process of its engine is left. Accepted as long as turns are running.
   async cancel(runId: string, actor?: Actor): Promise<RunRecord> {
-    if (this.#closed) throw new RequestError('SHUTTING_DOWN', 'this Parley is being stopped');
+    if (this.#closed) throw refusal('SHUTTING_DOWN.change');
     return track(this.#endings, this.#cancel(runId, actor));
   }
 
   async #cancel(runId: string, actor?: Actor): Promise<RunRecord> {
     for (;;) {
-      // Nothing of it may print any more when its last event is stored.
+      // The process must not print after the run's last event is stored.
       const { status } = await loadRun(this.#deps.store, runId);
       if (status === 'waiting_user' || status === 'queued') {
-        if (await this.#cluster?.cancelHeld(runId, actor, this.#wakeups)) continue;
+        if (await this.#peers.cancelHeld(runId, actor, this.#wakeups)) continue;
         await this.#endResident(runId, status);
       }
       const idle = await cancelIdle(this.#deps, runId, actor);
       if (idle) return idle;
       const turn = this.#controls.get(runId);
       if (turn) {
-        await rememberCancel(this.#deps, runId, actor);
-        turn.control.cancel(actor);
+        await turn.control.cancel({ at: this.#deps.clock.now(), actor: actor ?? null });
         await turn.over;
       }
       const run = await loadRun(this.#deps.store, runId);
       if (run.status === 'canceled') return run;
-      if (isTerminal(run.status))
-        throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
+      if (isTerminal(run.status)) throw refusal('RUN_ENDED.before_cancel', { run: runId, status: run.status });
       if (run.status !== 'running' || this.#controls.has(runId)) continue;
-      // Another host plays it, or one that is gone did; else nobody: its turn was lost.
-      if (this.#cluster) await this.#cluster.cancelElsewhere(run, actor, this.#wakeups);
-      else await endFromLogs(this.#deps, run, { event: 'run.canceled', actor });
+      // Another host runs it, or its turn was lost.
+      await this.#peers.cancelElsewhere(run, actor, this.#wakeups);
     }
   }
 
-  // An ended run, with its files.
+  // Deletes an ended run with its files.
   delete(runId: string, by?: DeletedBy): Promise<void> {
-    const isPlayed = this.#controls.has(runId) || this.#residents.has(runId);
-    return this.#change(() => deleteRun(this.#deps, runId, { isPlayed, by, onFailure: this.#settings.onFailure }));
+    const isRunHere = this.#controls.has(runId) || this.#residents.has(runId);
+    return this.#change(() => deleteRun(this.#deps, runId, { isRunHere, by, onFailure: this.#settings.onFailure }));
   }
 
-  // Deletes what the rules say, after the look at what the last one left.
+  // Deletes ended runs by the retention rules, after the recovery of this start has finished.
   async sweep(rules: RetentionRules): Promise<string[]> {
     await this.#recovering;
-    return sweep(this.#deps, rules, () => this.#closing.signal.aborted, this.#settings.onFailure);
+    return sweep(this.#deps, rules, { signal: this.#closing.signal, onFailure: this.#settings.onFailure });
   }
 
-  // For whoever watches a run.
+  // For callers that watch a run.
   get wakeups(): Wakeups {
     return this.#wakeups;
   }
 
-  // Writes the files beside the journal of a run anew, if they were removed.
+  // Rewrites the journal files of a run if they were removed.
   restoreFiles(runId: string): Promise<void> {
     return this.#closed ? Promise.resolve() : this.#files.restore(runId);
   }
 
-  // Resolves when everything that the last one left behind has been looked at. Runs can be created and answered before.
+  // Resolves when every run of the previous process has been checked. Runs can be created and answered before that.
   recovered(): Promise<void> {
     return this.#recovering;
   }
 
-  async #lookAfter(): Promise<void> {
+  async #recoverLater(): Promise<void> {
     const stopped = () => this.#closing.signal.aborted;
-    // With others there is no start: whoever waits is answered by any of them.
-    const waiting = this.#cluster
-      ? async () => {}
-      : () => recoverWaitingRuns(this.#deps, stopped, this.#settings.onFailure);
-    for (const work of [waiting, () => this.#files.repair(stopped)]) {
+    for (const work of [() => recoverWaitingRuns(this.#peers.recovery), () => this.#files.repair(stopped)])
       await work().catch((error: unknown) => this.#settings.onFailure('', error));
-    }
   }
 
-  // Resolves when the run has no turn under way.
+  // Resolves when the run has no running turn.
   async settled(runId: string): Promise<RunRecord> {
     const watch = this.#wakeups.watch(runId);
     try {
@@ -243,19 +241,19 @@ export class Orchestrator {
     }
   }
 
-  // Resolves when nothing is queued and no turn is under way: a program that has nothing else to do may end.
+  // Resolves when no run is queued and no turn is running, so a program with no other work can exit.
   async quiet(): Promise<void> {
     for (;;) {
       await this.#dispatch.idle();
       const turns = [...this.#controls.values()].map(({ over }) => over);
       if (turns.length > 0) await Promise.race(turns);
-      else if ((await this.#deps.store.claimQueued(1, [])).length === 0) return;
+      else if (!(await this.#deps.ownership.peek())) return;
       else await new Promise((resolve) => this.#deps.timers.set(QUIET_MS, () => resolve(null)));
     }
   }
 
-  // Running turns may finish within the grace period and are then ended; nothing new begins, waiting runs are
-  // untouched.
+  // Lets running turns finish within the grace period and then ends them. Starts no new turn and leaves waiting runs
+  // unchanged.
   async close({ graceMs = 0, hurry, onDrain }: CloseOptions = {}): Promise<Interrupted> {
     this.#stopping = true;
     if (this.#changes.size > 0) {
@@ -263,16 +261,16 @@ export class Orchestrator {
       await this.#dispatch.idle();
     }
     const closed = this.#dispatch.close();
-    // Others go on with what waits, as soon as nothing of it waits here.
-    if (this.#cluster) await this.#residents.close();
+    // Other hosts can continue waiting runs once no process waits here.
+    if (this.#deps.ownership.hasPeers) await this.#residents.close();
     if (graceMs > 0 && this.#controls.size > 0) {
       onDrain?.(this.#controls.size);
       const turns = Promise.all([...this.#controls.values()].map(({ over }) => over));
       await waitAtMost(this.#deps.timers, graceMs, Promise.race([turns, ...(hurry ? [hurry] : [])]));
     }
-    // Before the turns end: an interrupted run may queue its retry. Queued runs that hosts share are started by the
-    // others.
-    const queued = this.#cluster
+    // Counted before the turns end, because an interrupted run may queue its retry. Queued runs in a shared store are
+    // started by other hosts.
+    const queued = this.#deps.ownership.hasPeers
       ? 0
       : await this.#deps.store.countRuns().then(
           (counts) => counts.queued,
@@ -283,19 +281,20 @@ export class Orchestrator {
     for (const { control } of this.#controls.values()) control.shutdown();
     await closed;
     await this.#deps.store.releaseStarts().catch((error: unknown) => this.#settings.onFailure('', error));
-    await this.#cluster?.close();
+    await this.#peers.close();
     await this.#residents.close();
     await this.#recovering;
     this.#closed = true;
-    // With others, the files are written from what is stored, by whoever comes to it.
-    if (!this.#cluster) await Promise.all(this.#endings);
+    // With other hosts, the end of a run may depend on one of them, and any of them can write the journal files from
+    // the store.
+    if (!this.#deps.ownership.hasPeers) await Promise.all(this.#endings);
     await this.#files.close();
     this.#wakeups.close();
     return { turns, queued };
   }
 
-  // After a crash of this process: starts nothing more, stores buffered events and ends the engines. Runs stay as they
-  // are stored.
+  // Call it after a crash of this process: starts no turn, stores buffered events and ends the engines. Runs keep their
+  // stored state.
   async abandon(): Promise<void> {
     this.#stopping = true;
     this.#closing.abort();
@@ -308,31 +307,30 @@ export class Orchestrator {
 
   #startTurn(run: RunRecord): Promise<void> {
     const control = new TurnControl();
-    const played = runTurn(this.#deps, run, control, this.#residents)
+    const marksStarts = this.#settings.recovery.queued === 'requeue';
+    const turn = runTurn({ deps: this.#deps, queued: run, control, residents: this.#residents, marksStarts })
       .then(
         () => {},
         (error: unknown) => (control.isLost ? undefined : this.#afterFailure(run.run_id, error)),
       )
       .finally(() => this.#controls.delete(run.run_id));
-    this.#controls.set(run.run_id, { control, over: played.catch(() => {}) });
+    this.#controls.set(run.run_id, { control, over: turn.catch(() => {}) });
     if (this.#closing.signal.aborted) control.shutdown();
-    return played;
+    return turn;
   }
 
-  // Of one that waits, once its turn is over: only then its process is known.
+  // For a waiting run, first waits for its turn to end: only then is its resident process known.
   async #endResident(runId: string, status: 'waiting_user' | 'queued'): Promise<void> {
     if (status === 'waiting_user') await this.#controls.get(runId)?.over;
     await this.#residents.end(runId);
   }
 
-  // The time of a question is over. Where its process is all there is, and only a person may answer, it is over with
-  // it.
+  // A question timed out. Decides it, or ends the process of a run that needs it and fails the run.
   async #decide(interaction: InteractionRecord): Promise<boolean> {
     const run = await this.#deps.store.loadRun(interaction.run_id);
-    if (!run?.spec.sticky || !parseRuntimeOptions(run.spec.runtime_options).interactive_require_user_reply)
-      return (await decide(this.#deps, interaction)) !== null;
-    // The host that has it ends it, and finds that its time is over.
-    if (await this.#deps.cluster?.isHeldElsewhere(run.run_id)) return false;
+    if (!run || !endsAtDeadline(run)) return (await decide(this.#deps, interaction)) !== null;
+    // The host that has the process ends it and decides the expired question.
+    if (await this.#deps.peers.isHeldElsewhere(run.run_id)) return false;
     await this.#endResident(run.run_id, 'waiting_user');
     return failWaiting(this.#deps, run.run_id, interaction.interaction_id, WAITED_TOO_LONG);
   }
@@ -347,17 +345,17 @@ export class Orchestrator {
     }
   }
 
-  // For who wants to know what runs that wait cost.
+  // The number of resident processes that wait for an answer.
   get residents(): number {
     return this.#residents.count;
   }
 
-  // The run must not stay as it is: it is failed as soon as that can be stored, or at the next start.
+  // The run must not keep its state: fails it as soon as that can be stored, or at the next start.
   async #afterFailure(runId: string, error: unknown): Promise<void> {
     this.#settings.onFailure(runId, error instanceof NotBegunError ? error.cause : error);
-    // It belongs to somebody else by now.
+    // Another host owns the run now.
     if (error instanceof LostRunError) return;
-    // It is still queued and may begin later.
+    // The run is still queued and may start later.
     if (error instanceof NotBegunError) throw error;
     for (;;) {
       try {

@@ -1,4 +1,4 @@
-// Keeps a piece of work in a set for as long as it is under way, so that whoever closes can wait for it.
+// Keeps a promise in a set while it is pending, so that close() can wait for it.
 
 export async function track<T>(pending: Set<Promise<void>>, work: Promise<T>): Promise<T> {
   const over = work.then(

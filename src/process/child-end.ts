@@ -1,4 +1,4 @@
-// How a child ended, and what it printed until then.
+// How a child process ended, and the digests of its output.
 import type { StreamName } from '../rasp/event.js';
 import type { Exit } from '../run/judge-completion.js';
 

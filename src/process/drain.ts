@@ -1,19 +1,19 @@
-// Waits until a child's pipes are read to their end, after all writers that we know of are gone. A writer that could
-// not be found must not hold us for ever: a pipe that stays open and silent is cut off. A slow handler has the time it
+// Waits until a child's pipes are read to their end, after all known writers have exited. A writer that could not be
+// found must not block us forever, so a pipe that stays open and silent is cut off. A slow handler gets the time it
 // needs.
 import type { IdleWatch } from './idle-watch.js';
 import type { Timers } from './timers.js';
 
 export interface Pipes {
-  // Settles when all of them were read to the end.
+  // Resolves when all pipes were read to their end.
   readonly pumps: Promise<unknown>;
   readonly idle: IdleWatch;
-  // What was read so far.
+  // The number of bytes read so far.
   bytes(): number;
   cut(): void;
 }
 
-// How often an open pipe is looked at, and what may still come out of it: more than a pipe can hold.
+// How often an open pipe is checked, and how many bytes may still arrive: more than a pipe can hold.
 export const DRAIN_LOOK_MS = 1000;
 const MAX_REST_BYTES = 16 * 1024 * 1024;
 

@@ -1,11 +1,11 @@
-// Ends what a killed server left running: processes that carry a mark of ours, with all their descendants.
+// Ends processes that a killed server left running: those that carry one of our marks, with all their descendants.
 import { endTree } from './end-tree.js';
 import { LeftBehindError } from './left-behind-error.js';
 import { readTable, type ProcessEntry } from './process-table.js';
 import { ProcessTree } from './process-tree.js';
 import { systemTimers, type Timers } from './timers.js';
 
-// Resolves with all that was found when it is gone; rejects with a LeftBehindError when something cannot be ended.
+// Resolves to all such processes when they have exited; rejects with a LeftBehindError if one cannot be ended.
 export async function endLeftovers(
   isOurs: (mark: string) => boolean,
   options: { readonly graceMs: number; readonly timers?: Timers },

@@ -1,6 +1,7 @@
-// Ends processes and waits until they are gone: SIGTERM, after the grace SIGKILL, and after some patience it says who
-// is left rather than wait for ever (a process stuck in the kernel, or one of another user). Looks again after each
-// round, because the dying may start others. A pid is signalled only after it was read again.
+// Ends processes and waits until they have exited: SIGTERM, then SIGKILL after the grace period. After a time limit it
+// reports the remaining processes instead of waiting forever (a process may be stuck in the kernel or belong to another
+// user). Lists the tree again after each round, because dying processes may start others. Checks a pid again before it
+// is signalled.
 import { setTimeout } from 'node:timers/promises';
 import { isStill, type ProcessEntry } from './process-table.js';
 import type { Look } from './process-tree.js';
@@ -17,10 +18,10 @@ export interface TreeEnd {
   readonly left: readonly ProcessEntry[];
 }
 
-// A killed process is gone within milliseconds, unless it waits for a device.
+// A killed process exits within milliseconds, unless it waits for a device.
 export const KILL_PATIENCE_MS = 10_000;
 const LONGEST_WAIT_MS = 64;
-// About a second: what starts a program is done with it in microseconds, on a busy machine in milliseconds.
+// About a second: starting a program takes microseconds, on a busy machine milliseconds.
 const UNSURE_LOOKS = 20;
 
 export async function endTree(
@@ -47,8 +48,8 @@ export async function endTree(
   return { found: [...found.values()], left: alive };
 }
 
-// That nobody is left is believed the second time: while one looks, a member may start another and go. A look that is
-// not certain does not count, within reason.
+// Trusts an empty list only the second time: while the table is read, a member may start another process and exit. An
+// uncertain list does not count, up to a limit.
 async function findAlive(look: () => Look | Promise<Look>): Promise<readonly ProcessEntry[]> {
   let sure = 0;
   let unsure = 0;
@@ -63,7 +64,7 @@ async function findAlive(look: () => Look | Promise<Look>): Promise<readonly Pro
   return [];
 }
 
-// A look that fails (no file descriptor is free, say) is no look; one that fails to the last is an error.
+// Ignores a failed read of the table (no free file descriptor, for instance), unless the last attempt fails as well.
 async function lookOr(look: () => Look | Promise<Look>, unsure: number): Promise<Look> {
   try {
     return await look();
@@ -96,7 +97,7 @@ class Force {
   }
 }
 
-// Polls in real time: how fast the kernel works is not a matter of deadlines.
+// Polls in real time, because the speed of the kernel does not depend on injected timers.
 async function untilGone(entries: readonly ProcessEntry[], interrupted: () => boolean): Promise<void> {
   for (const wait of waits()) {
     if (interrupted() || !entries.some(isStill)) return;
@@ -104,7 +105,7 @@ async function untilGone(entries: readonly ProcessEntry[], interrupted: () => bo
   }
 }
 
-// Short at first, as most is over at once.
+// Short at first, because most processes exit at once.
 function* waits(): Generator<number> {
   for (let wait = 1; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) yield wait;
 }
@@ -113,7 +114,7 @@ function systemKill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // Gone by itself, or not ours to end: the next look tells which.
+    // The process has exited, or we may not signal it; the next list shows which.
     if (!(error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))) throw error;
   }
 }

@@ -1,4 +1,4 @@
-// Finds a program on PATH as a shell would: a file that may be executed. Looks only.
+// Finds an executable file on PATH, as a shell does. Read-only.
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 
@@ -10,7 +10,7 @@ export function findOnPath(name: string, path: string): string | null {
   return null;
 }
 
-// One that somebody named: a path is taken as it is, a bare name is looked up.
+// For a program that a person named: uses a path as it is, and searches PATH for a bare name.
 export function findNamed(named: string, path: string): string | null {
   if (isAbsolute(named) || named.includes('/')) return isProgram(named) ? resolve(named) : null;
   return findOnPath(named, path);

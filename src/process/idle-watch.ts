@@ -1,13 +1,13 @@
-// Watches a child that prints nothing: reports it, and says when a limit is reached. While a tool call is known to be
-// running, another limit applies than otherwise. The time in which WE hold back reading (the log or the handler is
-// slow) does not count: then it is not the child that is silent.
+// Watches a child for silence: reports it, and reports when a limit is reached. A different limit applies while a tool
+// call is known to be running. Time in which we hold back reading (a slow log or handler) does not count, because then
+// the child is not silent.
 import { setImmediate } from 'node:timers/promises';
 import type { Timers } from './timers.js';
 
-export type SilenceReason = 'idle_timeout' | 'tool_timeout';
+type SilenceReason = 'idle_timeout' | 'tool_timeout';
 
 export interface SilenceRules {
-  // Without output while no tool call is known to be running, and while one is.
+  // The limits without output: while no tool call is known to be running, and while one is.
   readonly idleMs: number;
   readonly toolMs: number;
   // When to report the silence, once until the next output; null: never.
@@ -19,7 +19,7 @@ export interface SilenceRules {
 
 export class IdleWatch {
   readonly #timers: Timers;
-  // How many streams are held back now, and how many chunks were ever taken.
+  // How many streams are held back now, and how many chunks were read in total.
   #held = 0;
   #chunks = 0;
   #rules: SilenceRules | null = null;
@@ -39,7 +39,7 @@ export class IdleWatch {
     this.#disarm();
   }
 
-  // A chunk was read; until it is released its stream is not read.
+  // A chunk was read. Its stream is not read again before release().
   hold(): void {
     this.#held += 1;
     this.#chunks += 1;
@@ -51,11 +51,11 @@ export class IdleWatch {
     if (this.#held === 0) this.#arm();
   }
 
-  // True if nothing is held, and nothing had been waiting to be read: a timer that is late because we were busy fires
-  // before the event loop looks at the pipes.
+  // Resolves to true if no stream is held back and no chunk was waiting to be read: a timer that is late because we
+  // were busy fires before the event loop polls the pipes.
   async isQuiet(): Promise<boolean> {
     const before = this.#chunks;
-    // Twice: the first may come before the loop looks again, between two of them lies a whole round.
+    // Twice: the first may run before the loop polls again; between the two lies a complete round.
     await setImmediate();
     await setImmediate();
     return this.#held === 0 && this.#chunks === before;
@@ -72,7 +72,7 @@ export class IdleWatch {
     const reason = rules.isToolRunning() ? 'tool_timeout' : 'idle_timeout';
     const limitMs = reason === 'tool_timeout' ? rules.toolMs : rules.idleMs;
     this.#after(limitMs, rules, () => rules.onLimit(reason));
-    // A turn that is ended anyway is not reported as silent first.
+    // A turn that is about to be ended is not reported as silent first.
     if (rules.noticeMs !== null && rules.noticeMs < limitMs) this.#after(rules.noticeMs, rules, rules.onNotice);
   }
 

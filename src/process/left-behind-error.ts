@@ -1,11 +1,11 @@
-// Something that was started could not be ended: the promise that nothing is left behind cannot be kept.
+// A process that we started could not be ended, so the promise that no process is left behind is broken.
 import type { ChildEnd } from './child-end.js';
 
 export class LeftBehindError extends Error {
   override readonly name = 'LeftBehindError';
-  // Empty when somebody still holds the output open who could not be found (no mark, a session of its own).
+  // Empty if an unknown process still holds the output open (no mark, and a different session).
   readonly pids: readonly number[];
-  // What is known about the child itself all the same; null where there was none.
+  // What is known about the child itself; null if there was none.
   readonly end: ChildEnd | null;
 
   constructor(pids: readonly number[], end: ChildEnd | null) {

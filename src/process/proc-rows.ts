@@ -1,13 +1,13 @@
-// The process table of Linux, read from /proc. Zombies are left out: they are gone, only their parent has not asked
-// yet.
+// The process table of Linux, read from /proc. Leaves out zombies: they have exited, and only wait for their parent to
+// collect the exit status.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 
 export interface ProcessRow {
   readonly pid: number;
   readonly ppid: number;
-  // The process that founded its session; inherited through fork and by nothing else.
+  // The process that created the session. Only fork inherits it.
   readonly session: number;
-  // Tells two processes apart that had the same pid one after the other; '' where unknown.
+  // Distinguishes two processes that had the same pid one after the other; '' where unknown.
   readonly startTime: string;
 }
 
@@ -28,7 +28,7 @@ export function readProcRow(pid: number): ProcessRow | null {
   return { pid, ppid: Number(ppid), session: Number(session), startTime: rest[START_TIME] ?? '' };
 }
 
-// Also of a zombie: a child may be over before it was looked at.
+// Also works for a zombie, because a child may exit before it is read.
 export function readProcStartTime(pid: number): string {
   return readStat(pid).slice(4)[START_TIME] ?? '';
 }
@@ -36,19 +36,19 @@ export function readProcStartTime(pid: number): string {
 // Field 22, counted from after the session.
 const START_TIME = 15;
 
-// The fields from the third on: the second is the program's name in brackets, with whatever is in it.
+// Returns the fields from the third on: the second is the program's name in brackets, which can contain any character.
 function readStat(pid: number): string[] {
   const stat = readIfThere(`/proc/${pid}/stat`)?.toString('latin1');
   return stat ? stat.slice(stat.lastIndexOf(')') + 2).split(' ') : [];
 }
 
-// `starting`: it is just being replaced by another program, and its environment cannot be read for a moment.
+// `starting`: the process is executing another program, and its environment cannot be read for an instant.
 export type MarkReading =
   | { readonly kind: 'marked'; readonly mark: string }
   | { readonly kind: 'unmarked' }
   | { readonly kind: 'starting' };
 
-// The mark in the environment a process was started with; those of other users count as unmarked.
+// Returns the mark in the environment with which a process was started. Processes of other users count as unmarked.
 export function readProcMark(pid: number, uid: number | undefined): MarkReading {
   let environment = readIfThere(`/proc/${pid}/environ`);
   if (environment?.length === 0) {
@@ -75,7 +75,7 @@ function ownerOf(pid: number): number | undefined {
   return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
 }
 
-// Gone meanwhile, or not ours to read: both are normal answers.
+// The process has exited, or we may not read it: both are normal.
 const UNREADABLE = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
 
 function readIfThere(path: string): Buffer | null {

@@ -1,5 +1,5 @@
-// Which processes are there: who started whom, since when, and with which mark. Looks only.
-// Linux by /proc; elsewhere as well as `ps` can, without marks.
+// Lists processes with their parents, start times and marks. Read-only. Uses /proc on Linux; elsewhere `ps`, without
+// marks.
 import {
   listProcRows,
   readProcMark,
@@ -21,7 +21,7 @@ export { MARK_NAME, type ProcessRow } from './proc-rows.js';
 
 const hasProc = process.platform === 'linux';
 
-export function listRows(): ProcessRow[] {
+function listRows(): ProcessRow[] {
   return hasProc ? listProcRows() : listPsRows();
 }
 
@@ -37,7 +37,7 @@ export function readMark(pid: number): MarkReading {
   return hasProc ? readProcMark(pid, process.getuid?.()) : { kind: 'unmarked' };
 }
 
-// All of them as they were in one moment; what is asked about one is asked once.
+// A snapshot of all processes. Reads the details of each process at most once.
 export class ProcessTable {
   readonly rows: ReadonlyMap<number, ProcessRow> = new Map(listRows().map((row) => [row.pid, row]));
   readonly #marks = new Map<number, MarkReading>();
@@ -53,8 +53,8 @@ export class ProcessTable {
 
 let nextTable: Promise<ProcessTable> | null = null;
 
-// One that is read after this call, for all who call in the same moment: many who end at once would else read it once
-// each.
+// Resolves to a table that is read after this call. Callers in the same event-loop tick share one table, because many
+// processes may be ended at once.
 export function readTable(): Promise<ProcessTable> {
   nextTable ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
     nextTable = null;
@@ -72,7 +72,7 @@ export function entryOf({ pid, ppid, startTime }: ProcessRow): ProcessEntry {
   return { pid, ppid, startTime, mark: markOf(pid) };
 }
 
-// Is this still the process that was listed? Its pid may belong to another by now.
+// Whether this is still the listed process. Another process may have its pid by now.
 export function isStill({ pid, startTime, mark }: ProcessEntry): boolean {
   return readRow(pid)?.startTime === startTime && markOf(pid) === mark;
 }
@@ -90,7 +90,7 @@ export function descendantsOf(pid: number): ProcessEntry[] {
   return walkDown(listRows(), [pid]).map(entryOf);
 }
 
-// The children of the given processes, their children, and so on; not the given ones themselves.
+// Returns the descendants of these processes, without the processes themselves.
 export function walkDown(rows: readonly ProcessRow[], from: readonly number[]): ProcessRow[] {
   const children = new Map<number, ProcessRow[]>();
   for (const row of rows) {

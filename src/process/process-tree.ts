@@ -1,18 +1,18 @@
-// Which processes belong together, however they were detached: who carries the mark, who lives in a session that a
-// member founded, who was seen as a member before, and whoever descends from one of these. What was once seen is
-// remembered, so a process whose parent died stays a member. This process and those that started it are never members.
+// Finds the processes that belong together, however they were detached: processes that carry the mark, processes in a
+// session that a member created, known members, and all descendants of these. Members are remembered, so a process
+// whose parent died stays a member. This process and its ancestors are never members.
 import { entryOf, ProcessTable, walkDown, type ProcessEntry, type ProcessRow } from './process-table.js';
 
 export interface Look {
-  // Alive now.
+  // Members that are alive now.
   readonly members: readonly ProcessEntry[];
-  // False while there are processes of which it cannot be told yet.
+  // False while the membership of some processes is unknown.
   readonly certain: boolean;
 }
 
 export class ProcessTree {
   readonly #isOurs: (mark: string) => boolean;
-  // Nothing older than the root belongs to it, and need not be looked at.
+  // Processes older than the root cannot belong to it and are skipped.
   readonly #since: number;
   // The start time of every member that was seen, by pid.
   readonly #seen = new Map<number, string>();
@@ -47,7 +47,7 @@ export class ProcessTree {
     return reading.kind === 'marked' && this.#isOurs(reading.mark) ? 'member' : 'stranger';
   }
 
-  // The pid of a founder is not given out again while its session has members.
+  // The system does not reuse the pid of a session's creator while the session has members.
   #ownsSession(session: number, all: ReadonlyMap<number, ProcessRow>): boolean {
     const founder = all.get(session);
     return this.#seen.has(session) && (founder === undefined || founder.startTime === this.#seen.get(session));

@@ -1,5 +1,5 @@
-// The process table of systems without /proc, as `ps` prints it: whole seconds for a start time, the process group in
-// place of the session, and no marks.
+// The process table of systems without /proc, from `ps`: start times in whole seconds, the process group instead of the
+// session, and no marks.
 import { execFileSync } from 'node:child_process';
 import type { ProcessRow } from './proc-rows.js';
 

@@ -1,20 +1,20 @@
-// From a child's pipe into its log, then to whoever listens, chunk by chunk. The next chunk is read when the last one
-// is done with, so a slow listener slows the child down and no memory fills up. Resolves at the end of the stream,
-// never throws.
+// Copies a child's pipe to its log and then to the listener, chunk by chunk. Reads the next chunk when the listener has
+// handled the last one, so a slow listener slows the child down and memory stays bounded. Resolves at the end of the
+// stream and never rejects.
 import type { Readable } from 'node:stream';
+import type { AppendLog } from './append-log.js';
 import type { IdleWatch } from './idle-watch.js';
-import type { StreamLog } from './stream-log.js';
 
 export interface PumpEnds {
-  readonly log: StreamLog;
+  readonly log: AppendLog;
   readonly idle: IdleWatch;
-  // Given only bytes that are in the log.
+  // Gets only bytes that are in the log.
   readonly deliver: (chunk: Buffer) => void | Promise<void>;
-  // After a failure the pipe is still read to its end: the child must not block on us while it is being ended.
+  // After a failure the pipe is still read to its end, so that the child does not block on it while it is being ended.
   readonly fail: (error: unknown) => void;
 }
 
-// Iterated, not listened to by 'data': Node resumes paused streams of an exited child, which would undo the
+// Iterates instead of listening for 'data': Node resumes paused streams of an exited child, which would undo the
 // back-pressure.
 export async function pump(source: Readable, { log, idle, deliver, fail }: PumpEnds): Promise<void> {
   try {
@@ -30,7 +30,7 @@ export async function pump(source: Readable, { log, idle, deliver, fail }: PumpE
       }
     }
   } catch (error) {
-    // The pipe was destroyed: only we do that, knowing why.
+    // The pipe was destroyed, which only our own code does.
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE')) fail(error);
   }
 }

@@ -1,9 +1,11 @@
-// Starts one process, without a shell, as the founder of its own session; or says why it could not be started.
+// Starts one process, without a shell, as the leader of a new session; or explains why it could not be started.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { access, constants, stat } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { invariant } from '../kernel/invariant.js';
+import { reasonOf } from '../kernel/system-error.js';
+import { runError, type RunError } from '../run/run-error.js';
 import { MARK_NAME } from './process-table.js';
 
 export interface Command {
@@ -11,7 +13,7 @@ export interface Command {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | null;
-  // Its stdin stays open, for whoever has the process to write to.
+  // Keeps stdin open, so that the owner of the process can write to it.
   readonly keepsStdin?: boolean;
   readonly mark: string;
 }
@@ -20,6 +22,8 @@ export interface Refusal {
   readonly started: false;
   readonly reason: 'not_found' | 'not_executable' | 'bad_cwd' | 'other';
   readonly message: string;
+  // The same as the error of a run.
+  readonly error: RunError;
 }
 
 export type SpawnedProcess = ChildProcess & {
@@ -55,32 +59,39 @@ async function spawnOrThrow({ argv, cwd, env, stdin, keepsStdin = false, mark }:
   return child as SpawnedProcess;
 }
 
-// Whether a child reads what it is told is its own affair: a closed pipe shows in what it prints and how it exits.
+// Ignores errors of stdin: if the child closes the pipe, its output and its exit show it.
 function feed(pipe: Writable | null, text: string): void {
   pipe?.on('error', () => {});
   pipe?.end(text);
 }
 
-// The system gives one code for several causes, so the directory is looked at first.
+// The system reports one code for several causes, so the directory is checked first.
 async function explainRefusal({ argv, cwd }: Command, error: unknown): Promise<Refusal> {
   if (!(error instanceof Error && 'code' in error)) throw error;
-  const refuse = (reason: Refusal['reason'], message: string): Refusal => ({ started: false, reason, message });
+  const refuse = (reason: Refusal['reason'], explained: RunError): Refusal => ({
+    started: false,
+    reason,
+    message: explained.message,
+    error: explained,
+  });
+  const program = argv[0] ?? '';
   const trouble = await explainDirectory(cwd);
-  if (trouble !== null) return refuse('bad_cwd', `cannot work in ${cwd}: ${trouble}`);
-  if (error.code === 'ENOENT')
-    return refuse('not_found', `${argv[0]} was not found, or what its first line asks for was not`);
+  if (trouble !== null) return refuse('bad_cwd', trouble);
+  if (error.code === 'ENOENT') return refuse('not_found', runError('ENGINE_NOT_FOUND.not_started', { program }));
   if (error.code === 'EACCES' || error.code === 'ENOEXEC')
-    return refuse('not_executable', `${argv[0]} cannot be executed (${error.code})`);
-  return refuse('other', `${argv[0]} could not be started: ${error.message}`);
+    return refuse('not_executable', runError('ENGINE_NOT_FOUND.not_executable', { program, reason: error.code }));
+  return refuse('other', runError('INTERNAL.program', { program, reason: error.message }));
 }
 
-// Why nothing can work there, or null.
-export async function explainDirectory(path: string): Promise<string | null> {
+// Explains why no process can work in this directory; null if one can.
+export async function explainDirectory(path: string): Promise<RunError | null> {
   try {
-    if (!(await stat(path)).isDirectory()) return 'it is not a directory';
+    if (!(await stat(path)).isDirectory()) return runError('WORKING_FOLDER_UNUSABLE.not_directory', { path });
     await access(path, constants.X_OK);
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
+      return runError('WORKING_FOLDER_UNUSABLE.missing', { path });
+    return runError('WORKING_FOLDER_UNUSABLE.other', { path, reason: reasonOf(error) });
   }
 }

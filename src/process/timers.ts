@@ -1,11 +1,11 @@
-// The timers of the system, and two things that are often done with timers.
+// The system's timers, and two helpers built on timers.
 import type { Clock } from '../kernel/clock.js';
 import type { Timers } from '../kernel/timers.js';
 
 export type { Timers } from '../kernel/timers.js';
 
-// setTimeout takes a longer time for none at all and fires at once: such a time is waited for in pieces.
-export const LONGEST_MS = 2 ** 31 - 1;
+// setTimeout treats a longer time as zero and fires at once, so such a time is split.
+const LONGEST_MS = 2 ** 31 - 1;
 
 const CLOCK_LOOK_MS = 5000;
 
@@ -20,7 +20,7 @@ export const systemTimers: Timers = {
   },
 };
 
-// One time to be woken at: a new one replaces the old.
+// A single alarm: setting a new time replaces the old one.
 export class Alarm {
   readonly #timers: Timers;
   #cancel: (() => void) | null = null;
@@ -47,8 +47,7 @@ export class Alarm {
   }
 }
 
-// A time of the clock to be woken at. Timers do not notice when somebody sets the clock, so the clock is read again now
-// and then.
+// An alarm for a time of the clock. Timers do not notice when the clock is set, so the clock is read again regularly.
 export class ClockAlarm {
   readonly #clock: Clock;
   readonly #timer: Alarm;
@@ -60,7 +59,7 @@ export class ClockAlarm {
     this.#look = new Alarm(timers);
   }
 
-  // A time that has passed fires after a moment.
+  // A time in the past fires in a later event-loop tick.
   set(at: number, fire: () => void): void {
     const ring = (): void => {
       this.clear();
@@ -79,7 +78,7 @@ export class ClockAlarm {
   }
 }
 
-// A while, or until the signal.
+// Waits for this time, or until the signal aborts.
 export function pause(timers: Timers, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

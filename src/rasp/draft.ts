@@ -1,5 +1,5 @@
-// An event before it is stored: everything but the run, the seq and the time.
-// The data is turned into text here, once: what is stored, sent and hashed is this text.
+// An event before it is stored: without run, seq and time. The data is serialized here, once: this text is stored, sent
+// and hashed.
 import type { RaspData, RaspType, StreamName } from './event.js';
 import { checkRaspData } from './validate.js';
 
@@ -9,10 +9,11 @@ export interface ByteRange {
   readonly to: number;
 }
 
-// JSON as text; or, where a member is long, that member between what stands before it and after it; the end is ASCII.
+// JSON text. If one member is long, the text is split into the part before it, the member, and the part after it, which
+// is ASCII.
 export type JsonText = string | readonly [before: string, long: string, after: string];
 
-// What stands before the text of a message, which is what most events are.
+// The text before a message's text; most events are messages.
 export const TEXT_MEMBER = '{"text":';
 
 export interface RaspDraft<T extends RaspType = RaspType> {
@@ -29,7 +30,7 @@ export interface RaspDraft<T extends RaspType = RaspType> {
 
 export const ORCHESTRATOR = 'orchestrator';
 
-// An event of our own making.
+// Creates an event that Parley itself reports.
 export function draft<T extends RaspType>(
   type: T,
   data: RaspData[T],

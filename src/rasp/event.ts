@@ -9,7 +9,7 @@ export type StreamName = 'stdout' | 'stderr';
 export const RASP_VERSION = 'rasp/1.0';
 export const CATEGORIES = ['lifecycle', 'agent', 'interaction', 'tool', 'artifact', 'diagnostic', 'raw'] as const;
 
-export interface RawRef {
+interface RawRef {
   readonly attempt_number: number;
   readonly stream: StreamName;
   readonly byte_from: number;
@@ -17,16 +17,26 @@ export interface RawRef {
   readonly encoding: 'utf-8';
 }
 
+/** An event that Parley observed (contract/rasp.schema.json). */
 export interface RaspEvent {
+  /** The version of the protocol. */
   readonly protocol_version: typeof RASP_VERSION;
+  /** The run. */
   readonly run_id: string;
+  /** The number of the event within the run, from 1, without gaps. */
   readonly seq: number;
+  /** The time of the event (ISO 8601). */
   readonly ts: string;
+  /** The turn, from 1. */
   readonly attempt_number: number;
+  /** The engine, the parser that read its output, and how certain the parser is, from 0 to 1. */
   readonly source: { readonly engine: string; readonly parser: string; readonly confidence: number };
-  // Open on purpose: a reader meets categories and types of later versions.
+  /** The category and the type. Strings, because later versions add values. */
   readonly event: { readonly category: string; readonly type: string };
+  /** The content, depending on the type. */
   readonly data: JsonObject;
+  /** The session, the engine's item and the question to which the event belongs. */
   readonly correlation: { readonly session_id?: string; readonly item_id?: string; readonly interaction_id?: string };
+  /** The bytes of the engine's output from which the event was made; null: Parley wrote the event itself. */
   readonly raw_ref: RawRef | null;
 }

@@ -1,5 +1,5 @@
-// Turns drafts into the text that is stored: gives run, seq and time, and splices the envelope around the data.
-// Text is spliced, piece by piece into a sink, because it is hot: an object per event would double the cost.
+// Turns drafts into the stored text: adds run, seq and time, and splices the envelope around the data. This is the hot
+// path, so text is spliced into a sink piece by piece: one object per event would double the cost.
 import { RASP_VERSION } from './event.js';
 import { TEXT_MEMBER, type RaspDraft } from './draft.js';
 
@@ -16,7 +16,7 @@ export interface TextSink {
   text(text: string): void;
 }
 
-// Writes one event as a line, LF included.
+// Writes one event as a line, including LF.
 export type Stamp = (draft: RaspDraft, seq: number, ts: string, sink: TextSink) => void;
 
 const TEXT_MEMBER_BYTES = asciiBytes(TEXT_MEMBER);
@@ -24,7 +24,7 @@ const BYTE_TO = asciiBytes(',"byte_to":');
 const END = asciiBytes(',"encoding":"utf-8"}}\n');
 const END_WITHOUT_REF = asciiBytes('},"raw_ref":null}\n');
 
-// What stands between time and data, for one kind of event.
+// The text between time and data, for one kind of event.
 interface Middle {
   readonly parser: string;
   readonly confidence: number;
@@ -39,7 +39,7 @@ export function createStamp(context: StampContext): Stamp {
     stderr: asciiBytes(`},"raw_ref":{"attempt_number":${context.attempt},"stream":"stderr","byte_from":`),
   };
   const middles = new Map<string, Middle[]>();
-  // A flush has one time, a turn has one session, and events of one item mostly follow each other.
+  // Cached, because a flush has one time, a turn has one session, and events of one item mostly follow each other.
   let time = { ts: '', bytes: head };
   let session: { id: string | null; bytes: Uint8Array } = { id: null, bytes: asciiBytes(',"correlation":{') };
 
@@ -109,7 +109,7 @@ export function asciiBytes(text: string): Uint8Array {
   return bytes;
 }
 
-// Ids are short and plain nearly always: looked at by hand, that is cheaper than asking for JSON.
+// Ids are nearly always short and plain; checking the characters is cheaper than JSON.stringify.
 export function asciiJson(text: string): string {
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);

@@ -1,5 +1,5 @@
-// Checks events against contract/rasp.schema.json.
-// State and interaction events are checked each time one is made: they are few, and everything hangs on them.
+// Checks events against contract/rasp.schema.json. State and interaction events are checked each time one is created:
+// they are few, and the state of every run depends on them.
 import { raspSchema } from '../contract/schemas.js';
 import { createValidator } from '../kernel/validator.js';
 import { invariant } from '../kernel/invariant.js';
@@ -7,7 +7,7 @@ import type { RaspType } from './event.js';
 
 const validator = createValidator(raspSchema);
 
-export function isChecked(type: string): boolean {
+function isChecked(type: string): boolean {
   return type === 'lifecycle.state.changed' || type.startsWith('interaction.');
 }
 
@@ -17,7 +17,7 @@ export function checkRaspData(type: RaspType, data: unknown): void {
   invariant(problem === null, `RASP ${type}: ${problem}`);
 }
 
-// What is wrong with an envelope, or null.
+// Returns the problem with an envelope, or null.
 export function explainRasp(event: unknown): string | null {
   return validator.whole(event);
 }

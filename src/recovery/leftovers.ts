@@ -1,35 +1,30 @@
-// The files of runs that were deleted, on whichever host: each host removes those that it has, also when it was away
-// meanwhile.
-import type { Cluster } from '../dispatch/cluster.js';
+// Removes the files of deleted runs. Each host removes the files on its own disk, also those of runs that were deleted
+// while it was stopped.
 import { isRunId } from '../kernel/ids.js';
+import type { OnFailure } from '../kernel/log.js';
 import { endLeftovers } from '../process/end-leftovers.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
 import { removeFolder } from '../journal/remove-folder.js';
 import { runFolder } from '../journal/run-folder.js';
 
-// At a time.
-const MOST = 50;
+// How many runs one query returns.
+const PAGE = 50;
+
+type LeftoverDeps = Pick<OrchestratorDeps, 'store' | 'files' | 'timers' | 'dataDir'>;
 
 export class Leftovers {
-  readonly #deps: OrchestratorDeps;
-  readonly #cluster: Cluster;
-  readonly #stopped: () => boolean;
-  readonly #onFailure: (runId: string, error: unknown) => void;
-  // Could not be removed: told once, and tried again at the next start.
+  readonly #deps: LeftoverDeps;
+  readonly #signal: AbortSignal;
+  readonly #onFailure: OnFailure;
+  // Runs whose files could not be removed. They are reported once and tried again at the next start.
   readonly #stuck = new Set<string>();
   #work: Promise<void> = Promise.resolve();
-  // A look that has not begun yet: it will see what there is then.
+  // A pass that has not started yet. It will include every run that is deleted before it starts.
   #next: Promise<void> | null = null;
 
-  constructor(
-    deps: OrchestratorDeps,
-    cluster: Cluster,
-    stopped: () => boolean,
-    onFailure: (runId: string, error: unknown) => void,
-  ) {
+  constructor(deps: LeftoverDeps, signal: AbortSignal, onFailure: OnFailure) {
     this.#deps = deps;
-    this.#cluster = cluster;
-    this.#stopped = stopped;
+    this.#signal = signal;
     this.#onFailure = onFailure;
   }
 
@@ -45,9 +40,9 @@ export class Leftovers {
   async #removeAll(): Promise<void> {
     try {
       for (;;) {
-        const found = await this.#cluster.listLeftovers([...this.#stuck], MOST);
-        for (const runId of found) if (!this.#stopped()) await this.#removeOne(runId);
-        if (found.length < MOST || this.#stopped()) return;
+        const runIds = await this.#deps.files.listLeftovers([...this.#stuck], PAGE);
+        for (const runId of runIds) if (!this.#signal.aborted) await this.#removeOne(runId);
+        if (runIds.length < PAGE || this.#signal.aborted) return;
       }
     } catch (error) {
       this.#onFailure('', error);
@@ -56,16 +51,16 @@ export class Leftovers {
 
   async #removeOne(runId: string): Promise<void> {
     try {
-      // One that has come back by an import keeps its files.
+      // The run may have been imported again: then it keeps its files.
       if (isRunId(runId) && (await this.#deps.store.loadRun(runId)) === null) await this.#removeFiles(runId);
     } catch (error) {
       this.#stuck.add(runId);
       return this.#onFailure(runId, error);
     }
-    await this.#cluster.forgetLeftover(runId);
+    await this.#deps.files.forgetLeftover(runId);
   }
 
-  // An engine that was left alone when its host died must not work on in nothing.
+  // Ends the engine of a dead host first: it may still run in the folder.
   async #removeFiles(runId: string): Promise<void> {
     await endLeftovers((mark) => mark.startsWith(`${runId}/`), { graceMs: 0, timers: this.#deps.timers });
     await removeFolder(runFolder(this.#deps.dataDir, runId).path);

@@ -1,152 +1,221 @@
-// What a start finds of the time before: runs that wait stay answerable, runs that were cut off are ended with their
-// code. What a dead engine printed and nobody recorded is read from its logs first.
+// Recovers runs whose host stopped, crashed or lost its lease (orphans). Reads the rest of a running run's output from
+// its logs and then fails it; waiting runs stay answerable. Ownership decides which runs are orphans. A single host
+// recovers once, before it serves; hosts that share a store recover repeatedly.
+import type { OnFailure } from '../kernel/log.js';
 import { unlessDamaged } from '../kernel/stored-json.js';
 import { endLeftovers } from '../process/end-leftovers.js';
 import { listMarked } from '../process/process-table.js';
 import { NO_FACTS } from '../run/guards.js';
-import type { RunRecord } from '../store/store.js';
-import { applyRunEvent, type RunTransition } from '../journal/apply-run-event.js';
+import { runError, type RunError } from '../run/run-error.js';
+import type { Actor, CancelRequest, RunRecord } from '../store/store.js';
+import type { OrphanState } from '../ownership/ownership.js';
+import { applyRunEvent, type ApplyDeps } from '../journal/apply-run-event.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
 import { isStored } from '../journal/every-run.js';
-import { endFromLogs } from '../turn/end-from-logs.js';
-import { explainInterruption, INTERRUPTED_QUEUED } from '../turn/host-crashes.js';
+import { endFromLogs, type EndDeps, type Ending } from '../turn/end-from-logs.js';
+import { explainInterruption } from '../turn/host-crashes.js';
 import type { JournalFiles } from '../journal/journal-files.js';
 import { loadRun } from '../journal/load-run.js';
+import { LostRunError } from '../turn/turn-writer.js';
+import { endWithoutLogs } from './end-without-logs.js';
 
 export interface RecoverySettings {
-  // Queued runs have not begun: they may fail, as the requirement says, or stay queued.
+  // Queued runs have not started. They fail, as the requirements demand, or stay queued.
   readonly queued: 'fail' | 'requeue';
-  // Running runs fail; with retry, a new run repeats each of them once.
+  // Running runs fail. With "retry", a new run repeats each of them once.
   readonly running?: 'fail' | 'retry';
 }
 
 const GRACE_MS = 2000;
-const PAGE = 500;
+const MOST_STRANDED = 100;
 
-type OnFailure = (runId: string, error: unknown) => void;
+const FILES_GONE = runError('SESSION_RESUME_FAILED.files_offline');
+const PATHS_GONE = runError('ORCHESTRATOR_RESTART_INTERRUPTED.offline');
 
-// What cannot be recovered is told, and keeps nothing else from being recovered. The files of a run that was cut off
-// are behind: they are made whole before it is ended, so that whoever sees its end finds all of it there.
-export async function recover(
-  deps: OrchestratorDeps,
-  files: JournalFiles,
-  settings: RecoverySettings,
-  onFailure: OnFailure,
-): Promise<void> {
-  await endEngines(deps).catch((error: unknown) => onFailure('', error));
-  // Others may be at what this one finds.
-  if (deps.cluster) return;
-  await deps.store.countCrashes();
-  for await (const run of listAll(deps, 'running', onFailure)) {
-    await files.write(run.run_id).catch((error: unknown) => onFailure(run.run_id, error));
-    await recoverRunning(deps, run, onFailure);
-  }
-  if (settings.queued === 'requeue') return;
-  for await (const run of listAll(deps, 'queued', onFailure)) {
-    // A retry of an interrupted run that has not begun yet still begins.
-    if (run.spec.retry_of !== undefined && settings.running === 'retry' && run.attempt_number === 1) continue;
-    await applyRunEvent(deps, run, {
-      event: 'restart.reconcile_failed',
-      facts: NO_FACTS,
-      error: explainInterruption(run, INTERRUPTED_QUEUED),
-    });
-  }
+export interface RecoveryWork {
+  readonly deps: EndDeps & Pick<OrchestratorDeps, 'ownership'>;
+  readonly settings: RecoverySettings;
+  // Completes the journal files of a run before the run is ended, so that a reader who sees the end finds complete
+  // files.
+  readonly journalFiles: Pick<JournalFiles, 'write'>;
+  // Whether a turn of the run is running in this process.
+  readonly isRunHere: (runId: string) => boolean;
+  // Runs one piece of work per run at a time: recovery and cancels must not end the same orphan together.
+  readonly exclusively: <T>(runId: string, work: () => Promise<T>) => Promise<T>;
+  readonly signal: AbortSignal;
+  readonly onFailure: OnFailure;
 }
 
-// Engines of the last one may still be alive; nothing of them may work on, whatever became of their run.
-async function endEngines(deps: OrchestratorDeps): Promise<void> {
+// Ends engine processes that an earlier Parley process left running, in whatever state their runs are.
+export async function endOldEngines({
+  store,
+  ownership,
+  timers,
+}: Pick<OrchestratorDeps, 'store' | 'ownership' | 'timers'>): Promise<void> {
   const marks = new Set<string>();
   for (const { mark } of listMarked()) {
     const runId = mark?.slice(0, mark.lastIndexOf('/')) ?? '';
-    if (mark !== null && (await isStored(deps.store, runId)) && !(await deps.cluster?.isPlayed(runId))) marks.add(mark);
+    if (mark !== null && (await isStored(store, runId)) && !(await ownership.isRunElsewhere(runId))) marks.add(mark);
   }
-  if (marks.size > 0) await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers: deps.timers });
+  if (marks.size > 0) await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers });
 }
 
-export async function recoverRunning(deps: OrchestratorDeps, run: RunRecord, onFailure: OnFailure): Promise<void> {
-  const wish = run.cancel_requested;
-  try {
-    await endFromLogs(
-      deps,
-      run,
-      wish
-        ? { event: 'run.canceled', actor: wish.actor ?? undefined }
-        : { event: 'restart.reconcile_failed', error: explainInterruption(run) },
+// Reports a run that cannot be recovered and continues with the others.
+export async function recoverOrphans(work: RecoveryWork): Promise<void> {
+  const { deps, settings, signal, onFailure } = work;
+  await deps.store.countCrashes();
+  for await (const run of orphans(work, 'running'))
+    await recoverRunning(work, run).catch((error: unknown) => onFailure(run.run_id, error));
+  if (settings.queued === 'fail')
+    for await (const run of orphans(work, 'queued'))
+      await failQueued(work, run).catch((error: unknown) => onFailure(run.run_id, error));
+  for (const { run_id: runId, hasSite } of signal.aborted ? [] : await deps.files.listStranded(MOST_STRANDED))
+    await failStranded(deps, runId, hasSite ? FILES_GONE : PATHS_GONE).catch((error: unknown) =>
+      onFailure(runId, error),
     );
-  } catch (error) {
-    onFailure(run.run_id, error);
-    // Its logs cannot be read, say: then without them.
-    const found = await loadRun(deps.store, run.run_id);
-    if (found.status === 'running')
-      await applyRunEvent(deps, found, {
-        event: 'restart.reconcile_failed',
-        facts: NO_FACTS,
-        error: explainInterruption(
-          found,
-          'Parley stopped while the run was running. What its engine printed last could not be read from its logs.',
-        ),
-      });
-  }
 }
 
-// Waiting runs are answerable from the first moment, so they are looked at beside other work: there may be thousands.
-// An answer that comes first wins; then there is nothing left to preserve. One that cannot be looked at stays as it is.
-export async function recoverWaitingRuns(
-  deps: OrchestratorDeps,
-  stopped: () => boolean,
-  onFailure: OnFailure,
-): Promise<void> {
-  for await (const run of listAll(deps, 'waiting_user', onFailure)) {
-    if (stopped()) return;
-    await recoverWaiting(deps, run).catch((error: unknown) => onFailure(run.run_id, error));
+// Checks waiting runs while the host already serves: they can be answered at once, and there may be thousands. A run
+// that is answered first needs no check. A run whose session cannot be looked up stays as it is.
+export async function recoverWaitingRuns(work: RecoveryWork): Promise<void> {
+  for await (const run of orphans(work, 'waiting_user')) {
+    await recoverWaiting(work.deps, run).catch((error: unknown) => work.onFailure(run.run_id, error));
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-async function recoverWaiting(deps: OrchestratorDeps, run: RunRecord): Promise<void> {
+// Takes over a running orphan and cancels it. Resolves to false if the run is not an orphan.
+export async function cancelOrphan(
+  work: Pick<RecoveryWork, 'deps' | 'isRunHere' | 'exclusively' | 'onFailure'>,
+  runId: string,
+  actor: Actor | undefined,
+): Promise<boolean> {
+  return work.exclusively(runId, async () => {
+    const taken = await takeOver(work, await work.deps.store.loadRun(runId));
+    if (!taken) return false;
+    // The first request counts: the run may already hold one of another caller.
+    const first = taken.cancel_requested ?? { actor };
+    await endTaken(work.deps, taken, { event: 'run.canceled', actor: first.actor ?? undefined }).catch(unlessLost);
+    return true;
+  });
+}
+
+// Another writer has changed the run meanwhile: the caller reads it again.
+function unlessLost(error: unknown): void {
+  if (!(error instanceof LostRunError)) throw error;
+}
+
+async function recoverRunning(work: RecoveryWork, { run_id: runId }: RunRecord): Promise<void> {
+  return work.exclusively(runId, async () => {
+    const taken = await takeOver(work, await work.deps.store.loadRun(runId));
+    if (taken) await endOrphan(work, taken);
+  });
+}
+
+async function endOrphan(work: RecoveryWork, taken: RunRecord): Promise<void> {
+  const { deps, journalFiles, onFailure } = work;
+  const { run_id: runId } = taken;
+  const isHere = await deps.files.isHere(runId);
+  if (isHere) await journalFiles.write(runId).catch((error: unknown) => onFailure(runId, error));
+  const request = taken.cancel_requested;
+  try {
+    await endTaken(
+      deps,
+      taken,
+      request
+        ? { event: 'run.canceled', actor: request.actor ?? undefined }
+        : {
+            event: 'restart.reconcile_failed',
+            error: explainInterruption(taken, isHere ? 'running' : 'logs_elsewhere'),
+          },
+    );
+  } catch (error) {
+    if (error instanceof LostRunError) return;
+    onFailure(runId, error);
+    await endUnread(deps, runId);
+  }
+}
+
+// Ends the run without its logs, because they could not be read.
+async function endUnread(deps: ApplyDeps, runId: string): Promise<void> {
+  const run = await loadRun(deps.store, runId);
+  if (run.status !== 'running') return;
+  if (run.cancel_requested) return cancelRecorded(deps, run, run.cancel_requested);
+  const error = explainInterruption(run, 'logs_unreadable');
+  await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error });
+}
+
+async function cancelRecorded(deps: ApplyDeps, run: RunRecord, { actor }: CancelRequest): Promise<void> {
+  await applyRunEvent(deps, run, { event: 'run.canceled', facts: NO_FACTS, actor: actor ?? undefined });
+}
+
+// Null: the run is not running, or a live process has it. A turn may start here while this is decided.
+async function takeOver(
+  { deps: { ownership, timers }, isRunHere, onFailure }: Pick<RecoveryWork, 'deps' | 'isRunHere' | 'onFailure'>,
+  run: RunRecord | null,
+): Promise<RunRecord | null> {
+  if (run?.status !== 'running' || isRunHere(run.run_id)) return null;
+  const taken = await ownership.takeOver(run);
+  if (isRunHere(run.run_id)) return null;
+  // The engine may still run on this machine. If it runs on another one, its output is no longer read.
+  if (taken && taken.epoch !== run.epoch)
+    await endLeftovers((mark) => mark.startsWith(`${run.run_id}/`), { graceMs: GRACE_MS, timers }).catch(
+      (error: unknown) => onFailure(run.run_id, error),
+    );
+  return taken;
+}
+
+async function endTaken(deps: EndDeps, run: RunRecord, ending: Ending): Promise<void> {
+  if (await deps.files.isHere(run.run_id)) await endFromLogs(deps, run, ending);
+  else await endWithoutLogs(deps, run, ending);
+}
+
+async function failQueued({ deps, settings }: RecoveryWork, run: RunRecord): Promise<void> {
+  // A retry of an interrupted run stays queued and starts.
+  if (run.spec.retry_of !== undefined && settings.running === 'retry' && run.attempt_number === 1) return;
+  const error = explainInterruption(run, 'queued');
+  await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error });
+}
+
+async function failStranded(deps: ApplyDeps, runId: string, error: RunError): Promise<void> {
+  const run = await deps.store.loadRun(runId);
+  if (run?.status === 'queued')
+    await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error });
+}
+
+async function recoverWaiting(deps: EndDeps, run: RunRecord): Promise<void> {
+  // The turn ended with a question although a cancel request was recorded before.
+  if (run.cancel_requested) return cancelRecorded(deps, run, run.cancel_requested);
   const pending = await deps.store.loadPending(run.run_id);
   const handle = await deps.store.loadHandle(run.request_id);
   const facts = {
     ...NO_FACTS,
     pending: pending !== null,
-    handle: handle !== null && handle.handle_type === 'session_id' && (await deps.host.hasSession(handle)),
+    handle: handle !== null && handle.handle_type === 'session_id' && (await deps.runtime.hasSession(handle)),
   };
   if (facts.pending && facts.handle) {
-    await applyRunEvent(deps, run, { event: 'restart.preserve_waiting', facts });
+    await applyRunEvent(deps, run, { event: 'restart.preserve_waiting', facts, pending });
     return;
   }
-  const resolution = { at: deps.clock.now(), response: null, actor: null, idempotency_key: null, finish: false };
-  const transition: RunTransition = {
+  await applyRunEvent(deps, run, {
     event: 'restart.reconcile_failed',
     facts,
+    pending,
     error: {
-      code: 'SESSION_RESUME_FAILED',
-      message: 'After a restart the question or the session of the run was not there any more.',
+      ...runError('SESSION_RESUME_FAILED.after_restart'),
       ...(pending ? { details: { unanswered: pending.question } } : {}),
     },
-    ...(pending
-      ? { resolve: { interaction_id: pending.interaction_id, state: 'abandoned' as const, resolution } }
-      : {}),
-  };
-  await applyRunEvent(deps, run, transition);
+  });
 }
 
-// The runs that have the status now. Their ids are read first, because the work changes the list; the runs one by one,
-// because a prompt may be large.
-async function* listAll(
-  { store }: OrchestratorDeps,
-  status: RunRecord['status'],
-  onFailure: OnFailure,
+// Loads the runs one by one, because a prompt may be large.
+async function* orphans(
+  { deps: { store, ownership }, isRunHere, signal, onFailure }: RecoveryWork,
+  state: OrphanState,
 ): AsyncGenerator<RunRecord> {
-  const ids: string[] = [];
-  for (
-    let page = await store.listRunIds({ status, limit: PAGE });
-    page.length > 0;
-    page = await store.listRunIds({ status, limit: PAGE, before: page.at(-1) ?? '' })
-  )
-    ids.push(...page);
-  for (const id of ids) {
-    const run = await unlessDamaged(store.loadRun(id), (damage) => onFailure(id, damage));
-    if (run?.status === status) yield run;
+  for (const id of await ownership.listOrphans(state)) {
+    if (signal.aborted) return;
+    const run = isRunHere(id) ? null : await unlessDamaged(store.loadRun(id), (damage) => onFailure(id, damage));
+    if (run?.status === state && !isRunHere(id)) yield run;
   }
 }

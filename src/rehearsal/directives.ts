@@ -1,6 +1,6 @@
-// A prompt as a script: [[word argument]] chooses what a scripted engine does, the same words for every one of them.
-// Total: it never throws, and what is no directive (an unknown word, a missing or malformed argument) is plain text.
-// Nothing here knows of an engine, a process or a session.
+// Parses a prompt as a script: [[word argument]] selects what a scripted engine does, with the same words for every
+// engine. Never throws: anything but a valid directive (an unknown word, a missing or malformed argument) is plain
+// text. Independent of engines, processes and sessions.
 import { parseJson, type Json } from '../kernel/json.js';
 
 // Words without an argument.

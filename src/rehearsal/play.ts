@@ -25,7 +25,7 @@ export interface Stage {
 const UTF8_TEXT = 'Grüße 漢字 e\u0301 a\u2028b 👩‍👩‍👧 🚀';
 const NOT_UTF8 = Buffer.from([0xff, 0x0a]);
 
-// Answers the exit code.
+// Resolves to the exit code.
 export async function playTurn(call: Call, stage: Stage): Promise<number> {
   const prompt = await stage.readPrompt();
   const session =
@@ -85,7 +85,8 @@ class Turn {
 
   async #playScript(): Promise<number> {
     for (const [index, part] of this.#script.entries()) {
-      // Crossed out before it is played: if it kills us, the next turn goes on behind it.
+      // Removed from the stored script before it is executed: if this part kills the process, the next turn continues
+      // after it.
       if (index >= this.#own) this.#save({ script: this.#script.slice(index + 1) });
       const code = await this.#playPart(part, this.#script.slice(index + 1));
       if (code !== undefined) return code;
@@ -94,7 +95,7 @@ class Turn {
     return this.#end();
   }
 
-  // Answers the exit code if the turn ends here.
+  // Resolves to the exit code if the turn ends here.
   async #playPart(part: Part, rest: readonly Part[]): Promise<number | undefined> {
     const voice = this.#voice;
     switch (part.type) {
@@ -178,7 +179,7 @@ class Turn {
     return this.#end();
   }
 
-  // What is no approval declines.
+  // Any reply that is not an approval declines.
   async #applyDecision(command: string): Promise<number | undefined> {
     const decision = decisionOf(this.#prompt);
     const approved = decision === 'approve' || decision === 'approve_for_session';
@@ -210,7 +211,7 @@ class Turn {
   }
 }
 
-// A prompt without directives answers what was asked, or else begins the scene.
+// A prompt without directives is the reply to an open question; without one it starts the default scene.
 function scriptOf(prompt: string, { asked, script }: Session): readonly Part[] {
   const steps = parseDirectives(prompt);
   if (steps.length > 0 || script.length > 0) return steps;

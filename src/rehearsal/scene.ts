@@ -1,12 +1,12 @@
-// What is played for a prompt without directives: some text, a tool call, a question; after the reply the answer is
-// taken up and the rehearsal is done. Told not to ask, it decides itself.
+// The default script for a prompt without directives: some text, a tool call and a question; after the reply it repeats
+// the answer and finishes. If it must not ask, it decides itself.
 import type { Step } from './directives.js';
 
-// A script may have more than what a prompt can say: text that comes in pieces, and what depends on the reply.
+// A script can contain more than a prompt can express: streamed text, and parts that depend on the reply.
 export type Part =
   | Step
   | { readonly type: 'stream'; readonly text: string }
-  // Says what was answered; with `done` that was all.
+  // Prints the answer; `done` ends the script.
   | { readonly type: 'take_up'; readonly done: boolean }
   // The decision about a command is there: it is played, or it is not.
   | { readonly type: 'decided'; readonly command: string };

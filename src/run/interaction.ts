@@ -2,7 +2,7 @@
 import { asObject, asString, clipDepth, isObject, type Json, type JsonObject } from '../kernel/json.js';
 import type { RaspField, RaspInteractionKind, RaspInteractionRequested, RaspOption } from '../contract/rasp-data.js';
 
-export type InteractionKind = RaspInteractionKind;
+type InteractionKind = RaspInteractionKind;
 export type Channel = NonNullable<RaspInteractionRequested['channel']>;
 
 export interface Question {
@@ -120,7 +120,8 @@ function parseFields(given: Json | undefined): RaspField[] {
   });
 }
 
-// The answer is looked up by id: a second field of the same id, or one without, gets a free one.
+// Answers are looked up by id, so a second field with the same id, or one without an id, gets an unused one. It
+// contains the position of the field, so it differs from every other such id.
 function uniqueIds(given: readonly (string | undefined)[]): string[] {
   const taken = new Set(given.filter((id) => id !== undefined));
   const used = new Set<string>();
@@ -130,8 +131,7 @@ function uniqueIds(given: readonly (string | undefined)[]): string[] {
       return id;
     }
     let free = `q${index + 1}`;
-    while (taken.has(free) || used.has(free)) free += '_';
-    used.add(free);
+    while (taken.has(free)) free += '_';
     return free;
   });
 }

@@ -1,6 +1,5 @@
 // How a turn ended: one table, read from the top; the first line that fits decides.
 // Exit code 0 is never success by itself: every one of the CLIs exits 0 after some failures.
-import type { RunErrorCode, StickyErrorCode } from '../contract/error-codes.js';
 import type { RunEvent } from '../contract/chart-names.js';
 import { invariant } from '../kernel/invariant.js';
 import type { Json, JsonObject } from '../kernel/json.js';
@@ -8,7 +7,9 @@ import { clip } from '../kernel/redact.js';
 import type { ExecutionMode } from './attempt.js';
 import type { TurnEvidence } from './evidence.js';
 import { mergeQuestions, type Question } from './interaction.js';
-import { explainLimit, type TurnLimits } from './turn-limits.js';
+import type { RequestError } from './request-error.js';
+import { runError, type RunError } from './run-error.js';
+import { limitReached, type TurnLimits } from './turn-limits.js';
 
 const MAX_PROMPT_CHARS = 8000;
 
@@ -20,7 +21,8 @@ export interface Exit {
 export type OutputCheck =
   | { readonly kind: 'not_asked' }
   | { readonly kind: 'valid'; readonly value: Json }
-  | { readonly kind: 'invalid'; readonly problems: string };
+  // Without problems: it is not JSON.
+  | { readonly kind: 'invalid'; readonly problems: string | null };
 
 export interface TurnFacts {
   readonly mode: ExecutionMode;
@@ -49,12 +51,6 @@ export interface TurnFacts {
   readonly output: OutputCheck;
   // The limits of the turn, for the message of one that was reached.
   readonly limits?: TurnLimits;
-}
-
-export interface RunError {
-  readonly code: RunErrorCode | StickyErrorCode;
-  readonly message: string;
-  readonly details?: JsonObject;
 }
 
 export type Verdict = {
@@ -100,40 +96,27 @@ export const RULES: readonly Rule[] = [
   {
     id: 'shut down',
     when: (f) => f.endedByUs === 'shutdown',
-    verdict: (f) =>
-      fail(
-        f,
-        'ORCHESTRATOR_RESTART_INTERRUPTED',
-        'Parley was stopped while this turn ran. Repeat it with parley retry; the setting ' +
-          'recovery.running="retry" repeats interrupted runs once by itself.',
-      ),
+    verdict: (f) => fail(f, runError('ORCHESTRATOR_RESTART_INTERRUPTED.shutdown')),
   },
   {
     id: 'turn timeout',
     when: (f) => f.endedByUs === 'turn_timeout',
-    verdict: (f) => fail(f, 'TURN_TIMEOUT', explainLimit('turn_timeout_sec', f.limits)),
+    verdict: (f) => fail(f, limitReached('turn_timeout_sec', f.limits)),
   },
   {
     id: 'idle timeout',
     when: (f) => f.endedByUs === 'idle_timeout',
-    verdict: (f) => fail(f, 'ENGINE_IDLE_TIMEOUT', explainLimit('idle_timeout_sec', f.limits)),
+    verdict: (f) => fail(f, limitReached('idle_timeout_sec', f.limits)),
   },
   {
     id: 'tool timeout',
     when: (f) => f.endedByUs === 'tool_timeout',
-    verdict: (f) => fail(f, 'TOOL_CALL_TIMEOUT', explainLimit('tool_timeout_sec', f.limits)),
+    verdict: (f) => fail(f, limitReached('tool_timeout_sec', f.limits)),
   },
   {
     id: 'runaway',
     when: (f) => f.endedByUs === 'runaway',
-    verdict: (f) =>
-      fail(
-        f,
-        'ENGINE_TURN_FAILED',
-        'The engine repeated itself without getting anywhere and was ended.',
-        'interrupted',
-        'RUNAWAY',
-      ),
+    verdict: (f) => fail(f, runError('ENGINE_TURN_FAILED.runaway'), 'interrupted', 'RUNAWAY'),
   },
   {
     id: 'resume not confirmed',
@@ -145,25 +128,12 @@ export const RULES: readonly Rule[] = [
   {
     id: 'question in auto mode',
     when: (f) => asked(f) && !interactive(f),
-    verdict: (f) =>
-      fail(
-        f,
-        'AUTO_MODE_CANNOT_ASK',
-        'The agent asked a question, but the run is in auto mode.',
-        'awaiting_user_input',
-      ),
+    verdict: (f) => fail(f, runError('AUTO_MODE_CANNOT_ASK'), 'awaiting_user_input'),
   },
   {
     id: 'would wait, no session',
     when: (f) => wantsPerson(f) && !canResume(f),
-    verdict: (f) =>
-      fail(
-        f,
-        'SESSION_RESUME_FAILED',
-        'The agent needs a person, but its session could not be found, so an answer could never reach it.',
-        'awaiting_user_input',
-        'HANDLE_MISSING',
-      ),
+    verdict: (f) => fail(f, runError('SESSION_RESUME_FAILED.no_session'), 'awaiting_user_input', 'HANDLE_MISSING'),
   },
   {
     id: 'would wait, attempts used up',
@@ -171,8 +141,7 @@ export const RULES: readonly Rule[] = [
     verdict: (f) =>
       fail(
         f,
-        'INTERACTIVE_MAX_ATTEMPT_EXCEEDED',
-        `The agent needs a person again after ${f.attempt} turns; max_attempt is ${f.maxAttempt}.`,
+        runError('INTERACTIVE_MAX_ATTEMPT_EXCEEDED', { attempt: f.attempt, limit: f.maxAttempt }),
         'awaiting_user_input',
       ),
   },
@@ -229,20 +198,19 @@ function canResume(facts: TurnFacts): boolean {
 
 function fail(
   facts: TurnFacts,
-  code: RunErrorCode,
-  message: string,
+  error: RunError,
   completion: Verdict['completion'] = 'interrupted',
-  reasonCode: string = code,
+  reasonCode: string = error.code,
 ) {
   return {
     event: 'turn.failed' as const,
     completion,
     reasonCode,
-    error: withUnanswered({ code, message }, facts.evidence.questions),
+    error: withUnanswered(error, facts.evidence.questions),
   };
 }
 
-// What was asked and can no longer be answered is told with the failure.
+// Adds the question that can no longer be answered.
 export function withUnanswered(error: RunError, questions: readonly Question[]): RunError {
   const question = mergeQuestions(questions);
   return question ? { ...error, details: { ...error.details, unanswered: describe(question) } } : error;
@@ -260,41 +228,29 @@ function describe(question: Question): JsonObject {
   ) as JsonObject;
 }
 
-// Why a session could not be continued, with what would have been the error of a first turn as its cause.
-export function asResumeFailure(cause: RunError): RunError {
+// Turns the error of a first turn into that of a turn that had to continue a session. The error becomes its cause.
+export function asResumeFailure(cause: RunError | RequestError): RunError {
   if (cause.code === 'SESSION_RESUME_FAILED') return cause;
-  const { details, ...rest } = cause;
   return {
-    code: 'SESSION_RESUME_FAILED',
-    message: `The session cannot be continued: ${cause.message}`,
-    details: { ...details, cause: { ...rest } },
+    ...runError('SESSION_RESUME_FAILED.cause', { reason: cause.message }),
+    details: { ...('details' in cause ? cause.details : {}), cause: { code: cause.code, message: cause.message } },
   };
 }
 
 function resumeFailed(facts: TurnFacts) {
-  const { sessionId: got, complaint } = facts.evidence;
-  const reason = complaint ? `: ${complaint.message}` : '.';
-  return got === null
-    ? withCause(
-        facts,
-        fail(
-          facts,
-          'SESSION_RESUME_FAILED',
-          `The engine never confirmed that it continues session ${facts.resumedFrom}${reason}`,
-          'interrupted',
-          'SESSION_NOT_CONFIRMED',
-        ),
-      )
-    : fail(
-        facts,
-        'SESSION_RESUME_FAILED',
-        `The engine was to continue session ${facts.resumedFrom} but answered with ${got}.`,
-        'interrupted',
-        'SESSION_CHANGED',
-      );
+  const { sessionId: other, complaint } = facts.evidence;
+  const session = facts.resumedFrom ?? '';
+  if (other !== null) {
+    const error = runError('SESSION_RESUME_FAILED.other_session', { session, other });
+    return fail(facts, error, 'interrupted', 'SESSION_CHANGED');
+  }
+  const error = complaint
+    ? runError('SESSION_RESUME_FAILED.not_confirmed_reason', { session, reason: complaint.message })
+    : runError('SESSION_RESUME_FAILED.not_confirmed', { session });
+  return withCause(facts, fail(facts, error, 'interrupted', 'SESSION_NOT_CONFIRMED'));
 }
 
-// What the turn would have failed with, had it been a first one.
+// Adds the error that a first turn would have failed with.
 function withCause(facts: TurnFacts, verdict: ReturnType<typeof fail>): ReturnType<typeof fail> {
   const own = facts.evidence.failure !== null ? engineFailed(facts) : died(facts) ? processDied(facts) : null;
   if (own === null) return verdict;
@@ -305,22 +261,23 @@ function withCause(facts: TurnFacts, verdict: ReturnType<typeof fail>): ReturnTy
 function engineFailed(facts: TurnFacts) {
   const failure = facts.evidence.failure;
   invariant(failure, 'a failure was seen');
-  return fail(facts, failure.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED' : 'ENGINE_TURN_FAILED', failure.message);
+  const name = failure.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED.reported' : 'ENGINE_TURN_FAILED.reported';
+  return fail(facts, runError(name, { reason: failure.message }));
 }
 
 function processDied(facts: TurnFacts) {
   const { exit } = facts;
-  // What was printed on the way does not explain a signal.
-  const complaint = exit.signal === null ? facts.evidence.complaint : null;
-  const how = exit.signal === null ? `with code ${exit.code}` : `by signal ${exit.signal}`;
-  const message = `The engine's process ended ${how}${complaint ? `: ${complaint.message}` : '.'}`;
-  return fail(
-    facts,
-    complaint?.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED' : 'ENGINE_EXITED',
-    message,
-    'interrupted',
-    exit.signal === null ? 'EXIT_NONZERO' : 'EXIT_SIGNAL',
-  );
+  const reasonCode = exit.signal === null ? 'EXIT_NONZERO' : 'EXIT_SIGNAL';
+  return fail(facts, explainExit(facts), 'interrupted', reasonCode);
+}
+
+function explainExit({ exit, evidence: { complaint } }: TurnFacts): RunError {
+  // Earlier output does not explain a signal.
+  if (exit.signal !== null) return runError('ENGINE_EXITED.signal', { signal: exit.signal });
+  const code = exit.code ?? 'unknown';
+  if (complaint === null) return runError('ENGINE_EXITED.code', { exit_code: code });
+  const name = complaint.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED.exited' : 'ENGINE_EXITED.code_reason';
+  return runError(name, { exit_code: code, reason: complaint.message });
 }
 
 function needsInput(facts: TurnFacts) {
@@ -342,17 +299,13 @@ function needsInput(facts: TurnFacts) {
 }
 
 function outputInvalid(facts: TurnFacts) {
-  const problems = facts.output.kind === 'invalid' ? facts.output.problems : '';
-  return fail(facts, 'OUTPUT_INVALID', `The result does not fit the output schema: ${problems}`, 'completed');
+  const problems = facts.output.kind === 'invalid' ? facts.output.problems : null;
+  const error =
+    problems === null ? runError('OUTPUT_INVALID.not_json') : runError('OUTPUT_INVALID.schema', { problems });
+  return fail(facts, error, 'completed');
 }
 
 function unknown(facts: TurnFacts) {
   const reasonCode = facts.evidence.unfinished ?? 'NO_SUCCESS_EVIDENCE';
-  return fail(
-    facts,
-    'COMPLETION_UNKNOWN',
-    `The process exited with code 0, but nothing in its output shows success (${reasonCode}).`,
-    'unknown',
-    reasonCode,
-  );
+  return fail(facts, runError('COMPLETION_UNKNOWN', { reason_code: reasonCode }), 'unknown', reasonCode);
 }

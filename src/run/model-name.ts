@@ -1,5 +1,5 @@
 // Which model names a caller may give. A name never starts with a dash, so no engine can take it for an option.
-import { RequestError } from './request-error.js';
+import { refusal } from './request-error.js';
 
 export const MAX_MODEL_CHARS = 200;
 
@@ -12,9 +12,5 @@ const MODEL_NAME = new RegExp(MODEL_PATTERN);
 
 export function checkModel(model: string): void {
   if (model.length <= MAX_MODEL_CHARS && MODEL_NAME.test(model)) return;
-  throw new RequestError(
-    'INVALID_ARGUMENT',
-    `${JSON.stringify(model.slice(0, MAX_MODEL_CHARS))} is not a model name: ${MODEL_RULE}. Use the name that the ` +
-      'engine itself lists.',
-  );
+  throw refusal('INVALID_ARGUMENT.model', { model: JSON.stringify(model.slice(0, MAX_MODEL_CHARS)), rule: MODEL_RULE });
 }

@@ -13,7 +13,8 @@ export interface Edge {
   readonly guard?: GuardName;
   readonly to: RunState;
   readonly fcmp: readonly (keyof FcmpData)[];
-  readonly extension?: 'sticky';
+  // The extension of the contract that adds it.
+  readonly extension?: string;
 }
 
 export const STATES = [
@@ -85,21 +86,6 @@ export const CHART = [
   { id: 'T12', from: 'queued', on: 'restart.reconcile_failed', to: 'failed', fcmp: failed },
   { id: 'T13', from: 'running', on: 'restart.reconcile_failed', to: 'failed', fcmp: failed },
 ] as const satisfies readonly Edge[];
-
-// Mirrors contract/sticky.json; in force only where the setting sessions.sticky is on.
-export const STICKY_EDGES = [
-  {
-    id: 'S01',
-    from: 'waiting_user',
-    on: 'turn.failed',
-    guard: 'sticky',
-    to: 'failed',
-    fcmp: failed,
-    extension: 'sticky',
-  },
-] as const satisfies readonly Edge[];
-
-export const STICKY_CHART: readonly Edge[] = [...CHART, ...STICKY_EDGES];
 
 export type Step =
   | { readonly legal: true; readonly edge: Edge }

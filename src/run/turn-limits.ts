@@ -1,27 +1,22 @@
-// The limits of one turn in words: an error names the limit that was reached, its option, and how to allow more.
+// The error of a turn that reached one of its limits: it names the limit, its option, and how to allow more.
+import { runError, type RunError } from './run-error.js';
 import type { RuntimeOptions } from './runtime-options.js';
 
 export type TurnLimits = Pick<RuntimeOptions, 'turn_timeout_sec' | 'idle_timeout_sec' | 'tool_timeout_sec'>;
 
 const MORE = 4;
+const CODES = {
+  turn_timeout_sec: 'TURN_TIMEOUT',
+  idle_timeout_sec: 'ENGINE_IDLE_TIMEOUT',
+  tool_timeout_sec: 'TOOL_CALL_TIMEOUT',
+} as const satisfies Record<keyof TurnLimits, string>;
 
-export function explainLimit(name: keyof TurnLimits, limits: TurnLimits | undefined): string {
+export function limitReached(name: keyof TurnLimits, limits: TurnLimits | undefined): RunError {
   const seconds = limits?.[name] ?? null;
-  const time = seconds === null ? 'its limit' : describeSeconds(seconds);
-  const more =
-    seconds === null
-      ? ''
-      : ` Allow more: -o ${name}=${seconds * MORE}${name === 'turn_timeout_sec' ? ', or null for no limit' : ''}.`;
-  switch (name) {
-    case 'turn_timeout_sec':
-      return `Stopped: the turn took longer than ${time} (${name}).${more}`;
-    case 'idle_timeout_sec':
-      return `Stopped after ${time} without output (${name}).${more}`;
-    case 'tool_timeout_sec':
-      return `Stopped: a tool call ran for ${time} without output (${name}).${more}`;
-    default:
-      return name satisfies never;
-  }
+  const code = CODES[name];
+  return seconds === null
+    ? runError(`${code}.unknown_limit`)
+    : runError(`${code}.limit`, { time: describeSeconds(seconds), more: seconds * MORE });
 }
 
 export function describeSeconds(seconds: number): string {

@@ -1,12 +1,21 @@
-// Why a turn was not begun, where a person can mend it: thrown once, becomes the error of the run.
-import type { RunErrorCode } from '../contract/error-codes.js';
+// Why a turn was not started, where a person can fix it: thrown once, becomes the error of the run.
+import { runError, type RunError, type RunMessage } from './run-error.js';
+import type { ValuesOf } from '../kernel/message-template.js';
+import type { RUN_MESSAGES } from '../contract/error-codes.js';
 
 export class TurnRefusedError extends Error {
   override readonly name = 'TurnRefusedError';
-  readonly code: RunErrorCode;
+  readonly error: RunError;
 
-  constructor(code: RunErrorCode, message: string) {
-    super(message);
-    this.code = code;
+  constructor(error: RunError) {
+    super(error.message);
+    this.error = error;
   }
+}
+
+export function refuseTurn<M extends RunMessage>(
+  name: M,
+  ...values: ValuesOf<(typeof RUN_MESSAGES)[M]>
+): TurnRefusedError {
+  return new TurnRefusedError(runError(name, ...values));
 }

@@ -7,7 +7,7 @@ import type { SchemaError } from '../kernel/explain-schema-errors.js';
 export interface CheckJob {
   readonly digest: string;
   readonly schema: string;
-  // As JSON; without it the schema is only compiled.
+  // The value as JSON; without it the schema is only compiled.
   readonly value?: string;
 }
 
@@ -23,7 +23,7 @@ export type CheckAnswer =
   | { readonly overdue: true };
 
 export interface LaneLimits {
-  // From the moment the thread has the job.
+  // The deadline, from when the thread has the job.
   readonly deadlineMs: number;
   // A thread without work ends after this time.
   readonly idleMs: number;
@@ -39,20 +39,20 @@ interface Waiting {
 }
 
 export interface Place {
-  // Ahead of all jobs that are not.
+  // Runs before all jobs without this flag.
   readonly first?: boolean;
   // Jobs with the same key belong to the same caller.
   readonly caller?: string;
 }
 
 const PROGRAM = new URL('./check-thread.mjs', import.meta.url);
-// A thread that cannot even load the library in this time is given up; a loaded machine needs a second or two.
+// A thread that cannot load the library within this time is terminated; a busy machine needs a second or two.
 const START_MS = 30_000;
 
 export class CheckLane {
   readonly #limits: LaneLimits;
   readonly #first: Waiting[] = [];
-  // In the order in which callers are next.
+  // Callers in the order of their turns.
   readonly #byCaller = new Map<string, Waiting[]>();
   #worker: Worker | null = null;
   #isReady = false;
@@ -86,7 +86,7 @@ export class CheckLane {
     if (this.#first.length > 0) return this.#first.shift();
     const [caller, own] = this.#byCaller.entries().next().value ?? [];
     if (caller === undefined || own === undefined) return undefined;
-    // The caller is next again after all others.
+    // Moves the caller to the end of the queue.
     this.#byCaller.delete(caller);
     const next = own.shift();
     if (own.length > 0) this.#byCaller.set(caller, own);
@@ -133,7 +133,7 @@ export class CheckLane {
         this.#isReady = true;
         return send();
       });
-      // Out of memory, say; what a dependency throws is not shown to anybody.
+      // For instance out of memory. Messages of a dependency are not shown to anybody.
       worker.on('error', () => finish({ unusable: { problem: 'memory' } }, true));
       worker.on('exit', () => finish({ unusable: { problem: 'memory' } }, true));
       if (this.#isReady) send();

@@ -16,12 +16,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 const compiled = new Map();
 const most = /** @type {{ most: number }} */ (workerData).most;
 const OPTIONS = { strict: false, logger: /** @type {const} */ (false), validateFormats: false };
-// One for all schemas: compiling the schema of schemas is the expensive part.
+// One instance for all schemas: compiling the meta-schema is the expensive part.
 const meta = new Ajv2020(OPTIONS);
 const port = parentPort;
 if (!port) throw new Error('check-thread.mjs runs only as a worker thread');
 
-// The first use of the library compiles it: nobody's deadline pays for that.
+// The first use compiles the library itself; do it now, so that it does not count against the deadline of a check.
 void meta.validateSchema({ type: 'object' });
 port.on('message', (/** @type {Job} */ job) => port.postMessage({ id: job.id, ...check(job) }));
 port.postMessage({ ready: true });
@@ -40,7 +40,7 @@ function check({ digest, schema, value }) {
   }
 }
 
-// The schemas used last stay compiled.
+// Keeps the most recently used schemas compiled.
 /**
  * @param {string} digest
  * @param {string} text
@@ -56,7 +56,7 @@ function compile(digest, text) {
   try {
     const schema = JSON.parse(text);
     if (meta.validateSchema(schema) !== true) return { problem: 'form', errors: findingsOf(meta.errors) };
-    // Without inlining, a chain of references that doubles at each step is compiled once a step.
+    // Without inlining, a chain of references that doubles at each step is compiled once per step.
     const validate = new Ajv2020({ ...OPTIONS, validateSchema: false, meta: false, inlineRefs: false }).compile(schema);
     if ('$async' in validate) return { problem: 'async' };
     compiled.set(digest, validate);

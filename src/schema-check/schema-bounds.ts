@@ -1,11 +1,11 @@
-// What a JSON Schema from outside may be at all: bounded in size, depth and parts, and without the keywords that make a
-// check asynchronous or let it leave the schema. Costs no more than the bounds, whatever it is given.
+// Limits JSON Schemas from callers and engines: in size, depth and number of parts, and without keywords that make a
+// check asynchronous or refer outside the schema. The cost is bounded by these limits for any input.
 import { clip } from '../kernel/redact.js';
 
 // A schema of 1,000 members with descriptions has about 100 KiB and 5,000 parts.
 const MAX_CHARS = 256 * 1024;
 const MAX_PARTS = 10_000;
-export const MAX_SCHEMA_DEPTH = 64;
+const MAX_SCHEMA_DEPTH = 64;
 
 const DRAFT = 'https://json-schema.org/draft/2020-12/schema';
 const REFUSED = new Set([
@@ -16,7 +16,7 @@ const REFUSED = new Set([
   '$recursiveAnchor',
   '$vocabulary',
 ]);
-// Under these a name belongs to the caller's data and not to the schema language.
+// Below these keywords, names belong to the caller's data and not to the schema language.
 const NAMED_PARTS = new Set([
   'properties',
   'patternProperties',
@@ -36,7 +36,7 @@ interface Part {
   readonly reading: Reading;
 }
 
-// Why a schema cannot be used, as a sentence; null if these rules have nothing against it.
+// Returns why a schema cannot be used, as a sentence, or null if it is within the limits.
 export function explainBounds(schema: unknown): string | null {
   let chars = 0;
   let parts = 0;

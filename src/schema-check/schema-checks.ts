@@ -11,11 +11,11 @@ import { createHash } from 'node:crypto';
 import { isDeeperThan } from '../kernel/json.js';
 import { clip } from '../kernel/redact.js';
 import { explainSchemaErrors } from '../kernel/explain-schema-errors.js';
-import { RequestError } from '../run/request-error.js';
+import { refusal } from '../run/request-error.js';
 import { CheckLane, type CheckAnswer, type CheckJob, type Unusable } from './check-lane.js';
 import { explainBounds } from './schema-bounds.js';
 
-// A person who waits behind eight slow schemas has waited for half a minute.
+// Behind eight slow schemas, a caller waits about half a minute.
 const LIMITS = { quickMs: 250, patientMs: 3000, mostWaiting: 8, mostPerCaller: 64 };
 // How many schemas that missed the quick deadline are remembered.
 const MOST_SLOW = 1000;
@@ -27,12 +27,12 @@ const MAX_VALUE_CHARS = 8 * 1024 * 1024;
 export interface ValueCheck {
   readonly schema: object | boolean;
   readonly value: unknown;
-  // What the value is called in the explanation.
+  // The name of the value in the explanation.
   readonly name: string;
-  // Who waits for it, as a key; checks without one share a place.
+  // The caller that waits for the result, as a key; checks without a key share one place in the queue.
   readonly caller?: string;
-  // Nobody can ask again: the check is never refused and goes ahead of those that can be. The number of such checks
-  // must be bounded elsewhere.
+  // The caller cannot repeat the check, so it is never refused and runs before checks that can be repeated. The number
+  // of such checks must be limited elsewhere.
   readonly mustRun?: boolean;
 }
 
@@ -58,9 +58,9 @@ export class SchemaChecks {
     this.#deadline = `${patientMs / 1000} s`;
   }
 
-  // Why this is not a schema that Parley can use, as the end of a sentence ("…: it is nested deeper than 64 levels");
-  // null if it is one. Throws a RequestError (QUEUE_FULL) while too many checks of this caller, or too many slow ones,
-  // wait.
+  // Returns why Parley cannot use this schema, as the end of a sentence ("…: it is nested deeper than 64 levels"), or
+  // null if it can. Throws a RequestError (QUEUE_FULL) while too many checks of this caller, or too many slow ones, are
+  // waiting.
   async explainSchema(schema: object | boolean, caller?: string): Promise<string | null> {
     const bounds = explainBounds(schema);
     if (bounds !== null) return bounds;
@@ -69,7 +69,7 @@ export class SchemaChecks {
     return answer.unusable ? explainUnusable(answer.unusable, schema) : null;
   }
 
-  // What is wrong with the value, in words; null if it fits.
+  // Returns a description of the problem, or null if the value is valid.
   async explainValue({ schema, value, name, caller, mustRun = false }: ValueCheck): Promise<string | null> {
     const bounds = explainBounds(schema);
     if (bounds !== null) return `the schema cannot be used: ${bounds}`;
@@ -93,17 +93,17 @@ export class SchemaChecks {
   ): Promise<CheckAnswer> {
     if (!this.#slow.has(job.digest)) {
       if (!first && this.#quick.waitingOf(caller) >= this.#mostPerCaller)
-        throw tooMany(`${this.#mostPerCaller} schemas of this caller are waiting to be checked already`);
+        throw refusal('QUEUE_FULL.schemas', { count: this.#mostPerCaller });
       const quick = await this.#quick.run(job, { caller, first });
       if (!quick.overdue) return quick;
       this.#rememberSlow(job.digest);
     }
     if (!first && this.#patient.waiting >= this.#mostWaiting)
-      throw tooMany(`${this.#mostWaiting} slow schemas are waiting to be checked already`);
-    // One caller leaves room for the slow schemas of others.
+      throw refusal('QUEUE_FULL.slow_schemas', { count: this.#mostWaiting });
+    // Limits each caller, so that slow schemas of others also get a place.
     const own = Math.max(1, Math.floor(this.#mostWaiting / 2));
     if (!first && this.#patient.waitingOf(caller) >= own)
-      throw tooMany(`${own} slow schemas of this caller are waiting to be checked already`);
+      throw refusal('QUEUE_FULL.slow_schemas_caller', { count: own });
     return this.#patient.run(job, { caller, first });
   }
 
@@ -113,11 +113,7 @@ export class SchemaChecks {
   }
 }
 
-function tooMany(what: string): RequestError {
-  return new RequestError('QUEUE_FULL', `${what}; try again in half a minute`);
-}
-
-// One for the process: the bound on threads is a bound on the machine.
+// One instance per process: the limit of threads protects the whole machine.
 export const schemaChecks = new SchemaChecks();
 
 function jobOf(schema: object | boolean): CheckJob {

@@ -1,5 +1,5 @@
-// A page of stored events for GET …/history: as many as were asked for, or as make a large answer, then where the next
-// one is. Damaged pieces of the journal are left out and named.
+// A page of stored events for GET …/history: as many as requested or as fit into a large response, and the seq of the
+// next one. Damaged parts of the journal are left out and listed.
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
 import { explainLine, readReadable, type DamagedPiece } from '../journal/read-readable.js';
 import type { Protocol, ReadRange, Store } from '../store/store.js';
@@ -12,7 +12,7 @@ export interface HistoryRequest {
   readonly protocol: Protocol;
   readonly range: Omit<ReadRange, 'limit'>;
   readonly limit: number;
-  // The last event there is.
+  // The seq of the last event of the run.
   readonly head: number;
 }
 
@@ -40,7 +40,7 @@ async function readWhole(store: Store, { runId, protocol, range, limit, head }: 
       limit: CHUNK,
       ...(from === null ? {} : { fromSeq: from }),
     });
-    // Times never go back: what lies within a range of them has no gap.
+    // Times never go back, so a range of time has no gaps.
     const first: number =
       from ??
       (range.fromTs === undefined
@@ -61,14 +61,14 @@ async function readWhole(store: Store, { runId, protocol, range, limit, head }: 
   }
 }
 
-// `next` is the first event that was not found. By time, events may end earlier.
+// `next` is the first event that was not read. With a range of time, events may end earlier.
 function checkEnd(next: number, { toSeq = Infinity, fromTs, toTs }: Omit<ReadRange, 'limit'>, head: number): void {
   if (fromTs !== undefined || toTs !== undefined) return;
   if (next <= Math.min(toSeq, head))
     throw new DamagedDataError(`events after ${next - 1} are missing from the journal`);
 }
 
-// In chunks too, so that an answer stays as small as any other.
+// Read in chunks, so that a response stays within the usual size.
 async function readDamaged(
   store: Store,
   { runId, protocol, range, limit, head }: HistoryRequest,
@@ -98,7 +98,7 @@ async function readDamaged(
   return { lines, next: lastSeq < end ? lastSeq + 1 : null, damaged };
 }
 
-// A line that is no JSON cannot be part of the answer.
+// A line that is not JSON cannot be part of the response.
 function isWithin(
   line: string,
   { toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER }: Omit<ReadRange, 'limit'>,

@@ -1,4 +1,4 @@
-// As much of a list as one response may carry. Items are bounded by themselves; this bounds their sum.
+// Limits the size of a page. Each item is bounded by itself; this bounds their sum.
 export const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
 // How many items fit, at least one.

@@ -1,9 +1,10 @@
-// What goes over HTTP, as zod schemas: closed where we speak, so that nothing slips out, and where we are spoken to, so
-// that a slip is told. The OpenAPI document is made from them.
+// The requests and responses of the API as zod schemas. Responses are strict so that no internal member is sent, and
+// requests so that a typo is reported. The OpenAPI document is built from them.
 import { z } from 'zod';
-import { MAX_MODEL_CHARS, MODEL_PATTERN, MODEL_RULE } from '../run/model-name.js';
+import { createRunRequest, shortName } from '../commands/create-request.js';
 import { RUN_ERRORS } from '../contract/error-codes.js';
 import { STATES } from '../run/statechart.js';
+import type { RunContract } from '../run/waiting/run-contract.js';
 import { ACTOR_KINDS, EXECUTION_MODES, PERMISSIONS, QUESTION_KINDS, STORED_RUN_ID } from '../store/stored-shapes.js';
 
 const MAX_PAGE = 500;
@@ -12,19 +13,16 @@ export const runId = z
   .string()
   .regex(/^run_[0-9A-Z]{26}$/, 'the whole id of a run, such as run_ and 26 letters and digits')
   .meta({ description: 'The id of a run.' });
-// In responses: whatever id a stored row may have.
+// Used in responses: stored ids may have an older form.
 const storedRunId = z.string().regex(STORED_RUN_ID).meta({ description: 'The id of a run.' });
-export const interactionId = z
+const interactionId = z
   .string()
   .regex(/^int_[0-9A-Z]{26}$/, 'the whole id of a question, such as int_ and 26 letters and digits');
 export const timestamp = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
   .meta({ description: 'ISO 8601, UTC, milliseconds.' });
-// Without NUL: the store would cut it off there, and take two for one.
-const whole = z.string().regex(/^[^\u0000]*$/, 'a text without NUL characters');
-const name = whole.min(1).max(200);
-// Decimal digits and nothing else: "", " 1", "0x2" and "1e3" are refused.
+// Accepts decimal digits only: "", " 1", "0x2" and "1e3" are refused.
 function wholeNumber(schema: z.ZodNumber) {
   return z.preprocess(
     (text) => (typeof text === 'string' ? (/^\d{1,15}$/.test(text) ? Number(text) : NaN) : text),
@@ -36,7 +34,7 @@ export const pageSize = wholeNumber(z.number(`a whole number from 1 to ${MAX_PAG
 const status = z.enum(STATES);
 const executionMode = z.enum(EXECUTION_MODES);
 const permission = z.enum(PERMISSIONS);
-// What comes as JSON is JSON: nothing to check, and a schema that names itself would be a reference that leads nowhere.
+// Any JSON value needs no check, and a recursive schema would produce a reference that resolves to nothing.
 const json = z.unknown();
 const object = z.record(z.string(), json);
 const label = z
@@ -44,9 +42,19 @@ const label = z
   .regex(/^[^=]+=/, 'name=value')
   .meta({ description: 'name=value' });
 
+const messageValues = z
+  .record(z.string(), z.union([z.string(), z.number()]))
+  .meta({ description: 'The values in the message, by name.' });
+
 export const errorEnvelope = z
   .strictObject({
-    error: z.strictObject({ code: z.string(), message: z.string(), details: object.optional() }),
+    error: z.strictObject({
+      code: z.string(),
+      message: z.string(),
+      hint: z.string().optional(),
+      values: messageValues.optional(),
+      details: object.optional(),
+    }),
   })
   .meta({ id: 'Error', description: 'The code is one of contract/errors.json.' });
 
@@ -56,7 +64,13 @@ const runErrorCode = z
   .meta({ enum: Object.keys(RUN_ERRORS), description: 'Why the run failed: contract/errors.json, GET /v1/contract.' });
 // Not strict: members that a newer version stored are left out.
 const runError = z
-  .object({ code: runErrorCode, message: z.string(), details: object.optional() })
+  .object({
+    code: runErrorCode,
+    message: z.string(),
+    values: messageValues.optional(),
+    hint: z.string().optional(),
+    details: object.optional(),
+  })
   .meta({ id: 'RunError' });
 const actor = z.object({
   kind: z.enum(ACTOR_KINDS),
@@ -95,15 +109,15 @@ export const runView = z
     model: z.string().nullable(),
     permission,
     labels: z.record(z.string(), z.string()),
-    continue_from: storedRunId.nullable().meta({ description: 'The run in whose session it goes on.' }),
-    fork_from: storedRunId.nullable().meta({ description: 'The run whose conversation it began with a copy of.' }),
+    continue_from: storedRunId.nullable().meta({ description: 'The run whose session this run continues.' }),
+    fork_from: storedRunId.nullable().meta({ description: 'The run whose conversation was copied at the start.' }),
     retry_of: storedRunId
       .nullable()
-      .meta({ description: 'The run that a stop of Parley interrupted and that this one repeats (recovery.running).' }),
+      .meta({ description: 'The interrupted run that Parley repeats with this one (recovery.running).' }),
     created_at: timestamp,
     updated_at: timestamp,
     waited_ms: z.int().min(0).meta({
-      description: 'How long its questions have waited for a person, all in all; one that waits now is not in it.',
+      description: 'How long its questions have waited for a person in total, without the open one.',
     }),
     silent_since: timestamp.nullable().meta({
       description: 'Since when the running turn has printed nothing, once that is longer than silence_notice_sec.',
@@ -115,13 +129,13 @@ export const runView = z
     digest: z.string(),
     interaction: interactionView.nullable(),
     damage: z.array(z.string()).min(1).optional().meta({
-      description:
-        'Stored data of the run that is damaged, in words; its fields have neutral values. Absent: nothing is damaged.',
+      description: 'Descriptions of damaged stored data; the affected fields have neutral values. Absent: no damage.',
     }),
   })
   .meta({ id: 'Run' });
 
-// With sessions.sticky on a run also tells how it waits; made only then, so that the API has nothing of it otherwise.
+// With the setting sessions.sticky, a run also shows how it waits. Built only then, so that the API description does
+// not contain it otherwise.
 const makeStickyRun = () =>
   z
     .strictObject({
@@ -129,73 +143,36 @@ const makeStickyRun = () =>
       interactive_profile: z
         .strictObject({ kind: z.enum(['resumable', 'sticky_process']) })
         .nullable()
-        .meta({ description: 'How the run waits; null: no claim is made.' }),
-      wait_deadline_at: timestamp.nullable().meta({ description: 'Until when its process waits for the answer.' }),
+        .meta({ description: 'How the run waits; null: not recorded.' }),
+      wait_deadline_at: timestamp.nullable().meta({ description: 'How long its process waits for the answer.' }),
     })
     .meta({ id: 'StickyRun' });
 let stickyRun: ReturnType<typeof makeStickyRun> | undefined;
 
-// The same type for both: routes do not care.
-export function runViewFor(sticky: boolean): typeof runView {
-  return sticky ? ((stickyRun ??= makeStickyRun()) as unknown as typeof runView) : runView;
+// Returns the same type for both contracts, because routes handle them alike.
+export function runViewFor({ showsWaiting }: Pick<RunContract, 'showsWaiting'>): typeof runView {
+  return showsWaiting ? ((stickyRun ??= makeStickyRun()) as unknown as typeof runView) : runView;
 }
 
-export const truncated = z.array(z.enum(['prompt', 'labels', 'error', 'result', 'question', 'answer'])).meta({
+const truncated = z.array(z.enum(['prompt', 'labels', 'error', 'result', 'question', 'answer'])).meta({
   description:
-    'The parts that are longer than shown here; GET /v1/runs/{id} and GET /v1/runs/{id}/interaction have them ' +
-    'whole. Read a truncated question whole before you answer it.',
+    'The parts that are longer than shown here; GET /v1/runs/{id} and GET /v1/runs/{id}/interaction return them ' +
+    'completely. Read a truncated question completely before you answer it.',
 });
 export const runSummary = z
   .strictObject({ ...runView.shape, truncated })
   .meta({ id: 'RunSummary', description: 'A run as lists show it: every part is bounded in size.' });
 
-export function runListFor(sticky: boolean): typeof runList {
-  if (!sticky) return runList;
-  const stickySummary = z.strictObject({ ...runViewFor(true).shape, truncated }).meta({ id: 'StickyRunSummary' });
+export function runListFor(contract: Pick<RunContract, 'showsWaiting'>): typeof runList {
+  if (!contract.showsWaiting) return runList;
+  const stickySummary = z.strictObject({ ...runViewFor(contract).shape, truncated }).meta({ id: 'StickyRunSummary' });
   return z.strictObject({ runs: z.array(stickySummary), next_cursor: z.string().nullable() }) as typeof runList;
 }
 
-const force = z.boolean().optional().meta({
-  description:
-    'true: also for an engine that is known to be missing or logged out (ENGINE_NOT_INSTALLED, ENGINE_LOGGED_OUT).',
-});
-
-export const createRunBody = z.strictObject({
-  engine: name,
-  prompt: z.string().regex(/\S/, 'a text').max(10_000_000),
-  execution_mode: executionMode
-    .optional()
-    .meta({ description: 'interactive: the agent may ask. Else auto: it must do without a person.' }),
-  cwd: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({ description: 'A folder within workspace_roots; without it, the run gets an empty one of its own.' }),
-  model: z
-    .string()
-    .max(MAX_MODEL_CHARS)
-    .regex(new RegExp(MODEL_PATTERN), `is not a model name: ${MODEL_RULE}`)
-    .optional(),
-  permission: permission.optional().meta({ description: 'What the agent may do; workspace-write if nothing is said.' }),
-  output_schema: z.union([object, z.boolean()]).optional(),
-  runtime_options: object.optional().meta({
-    description:
-      'session_timeout_sec, interactive_require_user_reply, auto_decide_policy, max_attempt, turn_timeout_sec, ' +
-      'idle_timeout_sec, tool_timeout_sec, silence_notice_sec: docs/cli.md has their meaning.',
-  }),
-  labels: z.record(whole.min(1).max(200), whole.max(2000)).optional(),
-  request_id: name.optional().meta({
-    description: 'Your key (or the header Idempotency-Key): the same key with the same body gives the same run.',
-  }),
-  force,
-});
-
-export const continueBody = z.strictObject({
-  prompt: z.string().regex(/\S/, 'a text').max(10_000_000),
-  request_id: name.optional(),
-  force,
-});
-export const retryBody = z.strictObject({ request_id: name.optional(), force }).nullish();
+export const createRunBody = createRunRequest;
+const { prompt, request_id: requestId, force } = createRunRequest.shape;
+export const continueBody = z.strictObject({ prompt, request_id: requestId, force });
+export const retryBody = z.strictObject({ request_id: requestId, force }).nullish();
 
 export const replyBody = z.strictObject({
   interaction_id: z.string().min(1).max(200),
@@ -207,19 +184,18 @@ export const replyBody = z.strictObject({
   finish: z
     .boolean()
     .optional()
-    .meta({ description: 'In place of a response: ends a conversation in which nothing was asked.' }),
+    .meta({ description: 'Instead of a response: ends a conversation in which nothing was asked.' }),
   review: z.enum(['seen', 'unread']).optional().meta({
-    description:
-      'Of an approval: whether you showed all of it to the person before the decision. The journal records it.',
+    description: 'For an approval: whether you showed the whole action before the decision. The journal records it.',
   }),
-  idempotency_key: name
-    .optional()
-    .meta({ description: 'Your key (or the header Idempotency-Key): the same answer with the same key counts once.' }),
+  idempotency_key: shortName.optional().meta({
+    description: 'Your key (or the header Idempotency-Key): the same answer with the same key is applied once.',
+  }),
 });
 
 export const listQuery = z.strictObject({
   status: status.optional(),
-  engine: name.optional(),
+  engine: shortName.optional(),
   label: label.optional(),
   cursor: runId.optional(),
   limit: pageSize.default(50),
@@ -228,7 +204,7 @@ export const runList = z.strictObject({ runs: z.array(runSummary), next_cursor: 
 
 export const inboxQuery = z.strictObject({
   state: z.literal('pending').optional(),
-  engine: name.optional(),
+  engine: shortName.optional(),
   label: label.optional(),
   overdue: z.enum(['true', 'false']).optional(),
   cursor: interactionId.optional(),
@@ -242,10 +218,10 @@ export const inboxItem = z
     labels: z.record(z.string(), z.string()),
     truncated,
   })
-  .meta({ id: 'InboxItem', description: 'A question, and the run that asks it.' });
+  .meta({ id: 'InboxItem', description: 'A question with the run that asks it.' });
 export const inboxPage = z.strictObject({ interactions: z.array(inboxItem), next_cursor: z.string().nullable() });
 
-// With Z or an offset. In an address a plus sign that was not encoded arrives as a blank.
+// With Z or an offset. In a URL, an unencoded plus sign arrives as a blank.
 const time = z.preprocess(
   (text) => (typeof text === 'string' ? text.replace(/ (?=\d{2}:?\d{2}$)/, '+') : text),
   z.iso.datetime({ offset: true, error: 'a time such as 2026-01-31T12:00:00Z' }),
@@ -253,7 +229,7 @@ const time = z.preprocess(
 export const streamQuery = z.strictObject({
   cursor: seq
     .optional()
-    .meta({ description: 'The seq of the last event that is known; the header Last-Event-ID goes before it.' }),
+    .meta({ description: 'The seq of the last event that you have; the header Last-Event-ID overrides it.' }),
 });
 export const historyQuery = z.strictObject({
   from_seq: seq.optional(),
@@ -264,7 +240,7 @@ export const historyQuery = z.strictObject({
 });
 const damagedPieces = z
   .array(z.strictObject({ from_seq: z.int(), to_seq: z.int(), message: z.string() }))
-  .meta({ description: 'Events that are damaged and left out. Absent: none.' });
+  .meta({ description: 'Damaged events, which are left out. Absent: none.' });
 export const historyPage = z
   .strictObject({
     events: z.array(z.looseObject({ seq: z.int(), ts: timestamp })),
@@ -279,14 +255,14 @@ export const historyPage = z
 export const logsQuery = z.strictObject({
   attempt: wholeNumber(z.number('a whole number').int().min(1))
     .optional()
-    .meta({ description: 'The turn; the last one if nothing is said.' }),
+    .meta({ description: 'The turn; by default the last one.' }),
   stream: z.enum(['stdout', 'stderr']).default('stdout'),
   byte_from: seq.optional(),
   byte_to: seq.optional().meta({ description: 'Exclusive.' }),
 });
 
-// escaped: a name in the path is not UTF-8; its bytes outside ASCII are written as \xNN. truncated: there is more than
-// is listed.
+// escaped: a name in the path is not UTF-8; its bytes outside ASCII are written as \xNN. truncated: the list is
+// incomplete.
 export const fileList = z.strictObject({
   files: z.array(
     z.strictObject({ path: z.string(), bytes: z.int(), modified_at: timestamp, escaped: z.literal(true).optional() }),
@@ -309,6 +285,16 @@ export const engineList = z.strictObject({
       advice: z.string().nullable(),
     }),
   ),
+  defaults: z
+    .strictObject({
+      execution_mode: z.enum(['auto', 'interactive']).nullable().meta({ description: 'null: auto over HTTP.' }),
+      permission: z.enum(['read-only', 'workspace-write', 'full']),
+      model: z.record(z.string(), z.string()).meta({ description: 'By engine.' }),
+      turn_timeout_sec: z.number().nullable(),
+      idle_timeout_sec: z.number(),
+      tool_timeout_sec: z.number(),
+    })
+    .meta({ description: 'The values of new runs that do not set their own (the setting `defaults`).' }),
 });
 
 export const parserTotals = z.strictObject({
@@ -328,6 +314,24 @@ export const parserTotals = z.strictObject({
 });
 
 export const whoAmI = z.strictObject({ name: z.string(), role: z.enum(['viewer', 'replier', 'operator']) });
+export const verifyQuery = z.strictObject({ progress: z.enum(['true', 'false']).optional() });
+// One line of application/x-ndjson. The last line is the result or the error.
+export const verifyLine = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('progress'),
+    events: z.int(),
+    total_events: z.int(),
+    log_bytes: z.int(),
+    total_log_bytes: z.int(),
+  }),
+  z.strictObject({
+    type: z.literal('result'),
+    run_id: runId,
+    ok: z.boolean(),
+    checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), finding: z.string() })),
+  }),
+  z.strictObject({ type: z.literal('error'), error: z.strictObject({ code: z.string(), message: z.string() }) }),
+]);
 export const verification = z.strictObject({
   run_id: runId,
   ok: z.boolean(),

@@ -1,4 +1,5 @@
-// Tells who serves a data directory, and where: server.json, there while the server is. Other commands go through it.
+// server.json names the process and the address that serve a data directory, while the server runs. Other commands
+// connect through it.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
@@ -15,7 +16,7 @@ export function noteServer(dataDir: string, note: ServerNote): void {
   replaceFile(join(dataDir, FILE), `${JSON.stringify(note)}\n`);
 }
 
-// What was left by one that was killed is still there: ask whether its process is.
+// A killed server leaves its file behind: check whether the process is alive.
 export function readServer(dataDir: string): ServerNote | null {
   try {
     return JSON.parse(readTextSync(join(dataDir, FILE), OWN_FILE) ?? 'null') as ServerNote | null;

@@ -1,8 +1,9 @@
-// The durable runs of one data directory over HTTP: an app with all its routes, ready to listen. It owns nothing but
-// its connections; the orchestrator behind it goes on without it.
+// The HTTP service of one data directory: an app with all routes, ready to listen. It owns only its connections; the
+// orchestrator continues without it.
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { EngineReport } from '../engines/engine-report.js';
+import type { RunDefaults } from '../journal/deps.js';
 import type { Clock } from '../kernel/clock.js';
 import { invariant } from '../kernel/invariant.js';
 import type { Orchestrator } from '../orchestrator/orchestrator.js';
@@ -13,7 +14,6 @@ import { cookieName, guardAccess } from './access/access.js';
 import { trustProxies } from './access/client-address.js';
 import { CallerLimit, limitExpensive } from './access/caller-limits.js';
 import { BY_ZOD } from './api/compilers.js';
-import { describeApi } from './api/describe-api.js';
 import { refuseInOneForm } from './api/error-envelope.js';
 import { FailedAttempts, type AttemptLimits } from './access/failed-attempts.js';
 import type { OtherHosts } from './evidence/forward-files.js';
@@ -24,20 +24,15 @@ import { limitConnections } from './limits/limit-connections.js';
 import { createMetrics, type Metrics } from './figures/metrics.js';
 import { refuseAddress, refuseEarly, refuseOnSocket } from './limits/refuse-early.js';
 import { RunFeed } from './streams/run-feed.js';
-import { aboutRoutes } from './routes/about.js';
-import { auditRoutes } from './routes/audit.js';
-import { consoleRoutes } from './routes/console.js';
-import { evidenceRoutes } from './routes/evidence.js';
-import { inboxRoutes } from './routes/inbox.js';
-import { runRoutes } from './routes/runs.js';
-import { linkOf, signInRoutes } from './routes/sign-in.js';
-import { streamRoutes } from './routes/streams.js';
+import { addRoutes } from './routes/add-routes.js';
+import { linkOf } from './routes/sign-in.js';
 import { Streams } from './streams/streams.js';
 import { CODE_MS, Sessions } from './access/sessions.js';
 import type { Caller, TokenBook } from './access/token-book.js';
 import { VerifyQueue, type VerifyLimits, type VerifyRun } from './evidence/verify-queue.js';
 import { limitUnreadBytes, UNREAD_LIMITS, UnreadBytes, type UnreadLimits } from './limits/unread-bytes.js';
 import { setWriteDeadline } from './limits/write-deadline.js';
+import type { RunContract } from '../run/waiting/run-contract.js';
 
 export interface ServiceDeps {
   readonly store: Store;
@@ -45,39 +40,41 @@ export interface ServiceDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly dataDir: string;
-  // Where the built console is; null: there is none.
+  // The folder of the built console; null: there is none.
   readonly consoleDir: string | null;
   readonly version: string;
   readonly tokens: TokenBook;
   readonly access: AccessStore;
-  // The address that people use: for links, and for Secure cookies where it is https.
+  // The address that people use: for links, and for Secure cookies if it is https.
   readonly baseUrl: () => string;
-  // Addresses and networks of proxies whose X-Forwarded-For header is believed.
+  // Addresses and networks of proxies whose X-Forwarded-For header is trusted.
   readonly trustedProxies?: readonly string[];
-  // How wrong tokens and codes are slowed down.
+  // The limits for wrong tokens and codes.
   readonly attemptLimits?: AttemptLimits;
   readonly log: FastifyBaseLogger;
   readonly engines: () => Promise<readonly EngineReport[]>;
-  // Checks a run, in a process of its own.
+  // The values of new runs that do not set their own.
+  readonly runDefaults: () => RunDefaults;
+  // Checks a run, in a separate process.
   readonly verify: VerifyRun;
-  // Those that have files of runs which this one has not; null: there are none.
+  // Hosts that have files of runs which this host does not have; null: there are none.
   readonly otherHosts?: OtherHosts | null;
-  // Itself among them; null: it is alone.
+  // This host within the cluster; null: it is the only one.
   readonly thisHost?: ThisHost | null;
-  // The edges of sessions.sticky are in force.
-  readonly sticky?: boolean;
+  // The chart and the error codes of its runs.
+  readonly contract?: RunContract;
   readonly limits: ServiceLimits;
-  // Where runs may work that name a folder; null: anywhere.
+  // The folders in which runs may work; null: anywhere.
   readonly workspaceRoots: (caller: Caller) => readonly string[] | null;
-  // Names with their ports, as they stand in a Host header; known when it listens.
+  // Host names with ports, as in a Host header; known once the server listens.
   readonly hosts: () => ReadonlySet<string>;
 }
 
-export interface ThisHost {
+interface ThisHost {
   readonly hostId: string;
-  // It has a lease.
-  mayPlay(): boolean;
-  // The same for all hosts of its database, and no secret.
+  // Whether its lease is valid.
+  mayRun(): boolean;
+  // Equal for all hosts of a database; not a secret.
   readonly databaseId: string;
   // A signature of the challenge and the host id.
   prove(challenge: string): string;
@@ -86,16 +83,16 @@ export interface ThisHost {
 export interface ServiceLimits {
   readonly bodyBytes: number;
   readonly streams: number;
-  // How many of them one token may hold; null: a quarter.
+  // The maximum per token; null: a quarter.
   readonly streamsPerToken: number | null;
-  // Requests that read or send much, at once, for one token.
+  // Expensive requests at a time, per token.
   readonly expensivePerToken: number;
   readonly checks: VerifyLimits;
-  // Bytes of responses that were written and not read.
+  // Response bytes that clients have not read.
   readonly unreadBytes: UnreadLimits;
-  // A client that reads nothing for so long is cut off.
+  // A client that reads nothing for this long is disconnected.
   readonly writeMs: number;
-  // A request that has not arrived by then is refused.
+  // A request that has not arrived completely by then is refused.
   readonly requestMs: number;
 }
 
@@ -110,10 +107,10 @@ export const DEFAULT_LIMITS: ServiceLimits = {
   requestMs: 30_000,
 };
 
-// What the routes share.
-export interface Room extends ServiceDeps {
+// Shared by all routes.
+export interface RouteContext extends ServiceDeps {
   readonly app: FastifyInstance;
-  // The name of the one that a browser is signed in by.
+  // The name of the session cookie.
   readonly cookie: string;
   readonly sessions: Sessions;
   readonly attempts: FailedAttempts;
@@ -123,17 +120,17 @@ export interface Room extends ServiceDeps {
   readonly runFeed: RunFeed;
   readonly metrics: Metrics;
   readonly checks: VerifyQueue;
-  // The server is being stopped.
+  // Whether the server is shutting down.
   readonly isClosing: () => boolean;
 }
 
 export interface Service {
   readonly app: FastifyInstance;
-  // A link that signs one browser in as the operator, for the terminal that the server was started from.
+  // Creates a link that signs one browser in as the operator, for the terminal that started the server.
   createLink(): Promise<string>;
-  // From here on nothing is changed through it; what is read can still be read.
+  // Rejects changes from now on; reading is still possible.
   stopTaking(): void;
-  // Lets go of everybody.
+  // Ends all streams and connections.
   close(): Promise<void>;
 }
 
@@ -144,7 +141,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestMs,
-    // Who names no host is refused by us, in our form.
+    // We refuse requests without a Host header ourselves, in the usual form.
     http: {
       requireHostHeader: false,
       headersTimeout: limits.requestMs,
@@ -157,7 +154,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     routerOptions: { maxParamLength: 500 },
     schemaController: BY_ZOD,
   }).withTypeProvider<ZodTypeProvider>();
-  // Before anybody is known: strangers must not take all the files that a process may have open.
+  // Applies before authentication: unauthenticated callers must not exhaust the open files of the process.
   const room = limitConnections(limits.streams);
   app.server.maxConnections = room.connections;
   if (room.shortage !== null) deps.log.warn(room.shortage);
@@ -166,7 +163,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   let closing = false;
   refuseInOneForm(app);
   refuseEarly(app);
-  // A browser may come to any host of a database.
+  // A browser may connect to any host of a database.
   const cookie = cookieName(deps.thisHost?.databaseId ?? deps.dataDir);
   const onProblem = (error: unknown): void =>
     deps.log.error({ err: error }, 'the administrative journal or the last use of a token could not be written');
@@ -187,10 +184,15 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   const streams = new Streams({ limit: room.streams, perToken }, deps.timers);
   const checks = new VerifyQueue(deps.verify, limits.checks);
   const inbox = new InboxFeed(deps.store, deps.clock);
-  const runFeed = new RunFeed(deps.store, deps.clock, deps.sticky);
+  const runFeed = new RunFeed(deps.store, deps.clock, deps.contract);
   const metrics = createMetrics(deps, streams);
   app.addHook('onResponse', async (request, reply) => {
-    metrics.answered(request.method, request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime);
+    metrics.answered({
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      ms: reply.elapsedTime,
+    });
     request.log.info(
       {
         method: request.method,
@@ -208,7 +210,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   readLargeBodiesInTurn(app);
   limitUnreadBytes(app, new UnreadBytes(limits.unreadBytes));
   limitExpensive(app, new CallerLimit(limits.expensivePerToken, 'expensive requests'));
-  const shared: Room = {
+  const shared: RouteContext = {
     ...deps,
     app,
     cookie,
@@ -222,18 +224,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     checks,
     isClosing: () => closing,
   };
-  describeApi(shared);
-  for (const routes of [
-    runRoutes,
-    inboxRoutes,
-    streamRoutes,
-    evidenceRoutes,
-    aboutRoutes,
-    signInRoutes,
-    auditRoutes,
-    consoleRoutes,
-  ])
-    await app.register(async (part) => routes({ ...shared, app: part }));
+  await addRoutes(shared);
   await app.ready();
   return {
     app,

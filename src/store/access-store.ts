@@ -1,6 +1,5 @@
-// The port for what is KEPT about access: browser sessions, one-time sign-in codes, when tokens were last used, and the
-// administrative journal. Secrets are stored as SHA-256 only: somebody who reads the database cannot sign in with what
-// they find.
+// The port for access data: browser sessions, one-time sign-in codes, the last use of tokens, and the administrative
+// journal. Secrets are stored as SHA-256 only, so a reader of the database cannot sign in with them.
 import type { AuditEntry, AuditReader, AuditType, AuditRow } from './audit.js';
 import { isTime } from './stored-shapes.js';
 
@@ -31,9 +30,9 @@ export interface SignInCode {
 }
 
 export interface SessionFilter {
-  // Only those of this person; all without it.
+  // Only sessions of this person; by default all.
   readonly person?: string | undefined;
-  // Those that come after this one in the list.
+  // Only sessions after this one in the list.
   readonly after?: string | undefined;
   readonly limit: number;
 }
@@ -48,13 +47,13 @@ export interface TokenUse {
 export const SESSION_COLUMNS =
   'sha256, session_id, token_sha256, token, person, created_at, last_used_at, expires_at, ends_at, address, user_agent';
 
-// A session whose times are damaged is refused and not listed, so that it fails no list; it can still be ended by its
-// id.
+// A session with damaged times is refused and not listed, so that it does not fail the list; it can still be ended by
+// its id.
 export function soundSession(row: SessionRecord | undefined): SessionRecord | null {
   return row && [row.created_at, row.last_used_at, row.expires_at, row.ends_at].every(isTime) ? row : null;
 }
 
-// Returns as many as `limit` allows, however many have to be left out.
+// Returns up to `limit` sessions, however many damaged ones are skipped.
 export async function listSoundSessions(
   filter: SessionFilter,
   list: (filter: SessionFilter) => SessionRecord[] | Promise<SessionRecord[]>,
@@ -77,24 +76,24 @@ export interface AccessStore extends AuditReader {
   // Stores the session and its audit row in one transaction, and drops sessions that have ended.
   createSession(session: SessionRecord, entry: AuditEntry): Promise<void>;
   findSession(sha256: string): Promise<SessionRecord | null>;
-  // The same without waiting, for streams that are open: in PostgreSQL as last known.
+  // The same without waiting, for open streams: in PostgreSQL the last known state.
   hasSession(sha256: string): boolean;
   findSessionById(sessionId: string): Promise<SessionRecord | null>;
   // Ordered by session id, which is the order of creation.
   listSessions(filter: SessionFilter): Promise<SessionRecord[]>;
   touchSession(sha256: string, use: { readonly last_used_at: number; readonly ends_at: number }): Promise<void>;
-  // False: it had ended already; then nothing is recorded.
+  // False: the session had already ended; then nothing is recorded.
   endSession(sessionId: string, entry: AuditEntry): Promise<boolean>;
   // Drops all sessions, codes and last uses that are bound to a token.
   forgetToken(tokenSha256: string): Promise<void>;
   createCode(code: SignInCode, entry: AuditEntry): Promise<void>;
-  // Uses a code up: of several callers exactly one gets it. Null: unknown, used or expired.
+  // Consumes a code: exactly one of several callers gets it. Null: unknown, used or expired.
   redeemCode(sha256: string, now: number): Promise<SignInCode | null>;
   noteTokenUse(use: TokenUse): Promise<void>;
   listTokenUses(): Promise<TokenUse[]>;
   appendAudit(entry: AuditEntry): Promise<void>;
   // The newest rows of one type, newest first.
   listAuditOfType(type: AuditType, limit: number): Promise<AuditRow[]>;
-  // Called when another process has ended sessions or changed tokens; returns how to stop it.
+  // Called when another process has ended sessions or changed tokens. Returns the function that removes the listener.
   onChanged(listener: () => void): () => void;
 }

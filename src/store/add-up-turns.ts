@@ -1,4 +1,5 @@
-// The sums over turns by engine and profile: those that a store has grouped, and those of deleted runs, put together.
+// Combines the sums over turns by engine and profile: those of stored runs, grouped by the store, and those of deleted
+// runs.
 import type { ProfileTotals } from './store.js';
 import { isCount } from './stored-shapes.js';
 
@@ -19,8 +20,8 @@ export interface DeletedCount {
   readonly count: number;
 }
 
-// More than any turn counts. A larger count is damaged and counts as 0: sums of such numbers overflow, which would fail
-// the statement.
+// More than any turn counts. A larger count is damaged and read as 0: sums of such numbers would overflow and fail the
+// statement.
 export const MOST_COUNTED = 1_000_000_000_000;
 
 export const MEASURES = ['turns', 'units', 'parsed', 'fallbacks'] as const;

@@ -4,12 +4,12 @@
 // continued after a row that records the break.
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../kernel/json.js';
-import { RequestError } from '../run/request-error.js';
+import { refusal, type RequestError } from '../run/request-error.js';
 import { FIRST_DIGEST } from './digest.js';
 import type { Actor } from './store.js';
 import { isCount } from './stored-shapes.js';
 
-export const AUDIT_TYPES = [
+const AUDIT_TYPES = [
   'sign_in',
   'sign_in.failed',
   'sign_out',
@@ -32,7 +32,7 @@ export interface AuditTrace {
   readonly address: string | null;
 }
 
-// Of a deletion that nobody is named for.
+// The actor of a deletion without a named person.
 export const UNTRACED: AuditTrace = { at: 0, actor: null, address: null };
 
 export interface AuditEntry extends AuditTrace {
@@ -56,7 +56,7 @@ export interface AuditHead {
   readonly digest: string;
 }
 
-// A head whose values are damaged counts as missing.
+// A head with damaged values counts as missing.
 export function toAuditHead(row: unknown): AuditHead | null {
   const { seq, digest } = (row ?? {}) as Partial<Record<keyof AuditHead, unknown>>;
   return isCount(seq) && typeof digest === 'string' ? { seq, digest } : null;
@@ -81,13 +81,10 @@ export function nextAuditRows(head: AuditHead | null, last: number, entry: Audit
   return [marker, nextAuditRow(marker, entry)];
 }
 
-// Thrown after a revocation has taken effect that could not be recorded.
+// Thrown when a revocation has taken effect but could not be recorded.
 export function unrecorded(what: string, cause: unknown): RequestError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new RequestError(
-    'DATA_DIR_UNUSABLE',
-    `${what}, but this could not be recorded in the administrative journal: ${reason}. Check it: parley audit --verify`,
-  );
+  return refusal('DATA_DIR_UNUSABLE.audit', { act: what, reason });
 }
 
 function nextAuditRow({ seq, digest }: AuditHead, { at, actor, address, type, body }: AuditEntry): AuditRow {
@@ -113,7 +110,7 @@ export function auditDigest(
     .digest('hex');
 }
 
-// The body of a tombstone: what a deleted run was, and where its journal ended.
+// The body of a tombstone: the deleted run and the end of its journal.
 export function tombstoneOf(run: {
   readonly run_id: string;
   readonly rasp_seq: number;
@@ -125,21 +122,21 @@ export function tombstoneOf(run: {
 export interface AuditReader {
   // Rows after this seq, in order.
   listAudit(after: number, limit: number): Promise<AuditRow[]>;
-  // Null: it is missing or damaged.
+  // Null: the head is missing or damaged.
   auditHead(): Promise<AuditHead | null>;
 }
 
 export interface AuditVerdict {
   readonly ok: boolean;
   readonly rows: number;
-  // What is wrong, with the seq of the first row that does not fit; null if nothing is.
+  // The problem, with the seq of the first row that does not match; null if there is none.
   readonly problem: string | null;
 }
 
 const PAGE = 1000;
 
-// Checks the rows up to the head as it is now; rows that are appended meanwhile are not an error. With `last`, only the
-// newest rows are checked, each against the digest before it: cheap however long the journal is.
+// Checks the rows up to the current head; rows that are appended meanwhile are not an error. With `last`, checks only
+// the newest rows, each against the digest before it: cheap for a journal of any length.
 export async function verifyAudit(reader: AuditReader, last = Infinity): Promise<AuditVerdict> {
   const head = await reader.auditHead();
   if (head === null)
@@ -173,7 +170,7 @@ export async function verifyAudit(reader: AuditReader, last = Infinity): Promise
   if (before.digest !== head.digest)
     return { ok: false, rows, problem: `row ${head.seq} is not the one that the head names` };
   const [extra] = await reader.listAudit(head.seq, 1);
-  // It may have been appended since the head was read.
+  // The row may have been appended after the head was read.
   if (extra && extra.seq > ((await reader.auditHead())?.seq ?? 0))
     return {
       ok: false,

@@ -1,23 +1,23 @@
-// What a store tells its listeners after each commit.
+// What listeners of a store get after each commit.
 import type { RunState } from '../run/statechart.js';
 import type { JournalFlush } from './store.js';
 
-// What a commit changed, for those who watch.
+// What a commit changed.
 export interface Committed {
   readonly run_id: string;
   readonly journal?: JournalFlush | undefined;
-  // Set where the state changed, or the run is new.
+  // Set if the state changed or the run is new.
   readonly status?: RunState | undefined;
-  // A question that waits from now on, and one that does not wait any more.
+  // The question that is open from now on, and the one that no longer is.
   readonly asked?: string | undefined;
-  // When the policy decides the question that was asked; null: never. Undefined where that is not known.
+  // When the policy decides the open question; null: never. Undefined: unknown.
   readonly decides_at?: number | null | undefined;
   readonly resolved?: string | undefined;
-  // The run is gone with all its rows.
+  // The run was deleted with all its rows.
   readonly deleted?: true | undefined;
-  // Made by this very store, or by another one on the same database; of the latter the journal is not told.
+  // Whether this store made the commit, or another one on the same database; the latter comes without its lines.
   readonly origin: 'here' | 'elsewhere';
-  // How long it took to make it durable; 0 if that was elsewhere.
+  // How long the commit took to become durable; 0 if another process made it.
   readonly ms: number;
 }
 

@@ -3,12 +3,12 @@
 // when one of its turns ends with a question.
 
 export interface CrashCounts {
-  // Stores that a queued run is about to be started here, before anything is prepared for it. Stores that record each
+  // Records that a queued run is about to be started here, before anything is prepared for it. Stores that record each
   // claim do nothing.
   markStarting(runId: string): Promise<void>;
-  // This host stops cleanly: the runs that it was about to start have not crashed it.
+  // This host stops cleanly: the runs that it was about to start are not counted as crashed.
   releaseStarts(): Promise<void>;
-  // At the start of the only writer: counts a crash for each run that the writer before was about to start or was
-  // running, once for each. Hosts that share a store count when they take a run from a dead host.
+  // At the start of the only writer: counts one crash for each run that the previous writer was about to start or was
+  // running. Hosts that share a store count when they take a run from a dead host.
   countCrashes(): Promise<void>;
 }

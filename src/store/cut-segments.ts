@@ -1,5 +1,5 @@
-// Cuts stored segments at their lines: what a store reads as whole flushes becomes the lines that were asked for. A
-// segment that does not hold exactly its events, and a gap between segments, is damage: otherwise events would be lost
+// Cuts stored segments at their lines, so that readers get the requested lines and not whole flushes. A segment that
+// does not hold exactly its events, or a gap between segments, is reported as damage: otherwise events would be lost
 // unnoticed or misnumbered.
 import { DamagedDataError, readStoredJson } from '../kernel/stored-json.js';
 import type { Lines, ReadRange } from './store.js';
@@ -10,11 +10,12 @@ export interface Segment {
   readonly body: Uint8Array;
 }
 
-// Picks the texts of a range out of segments that come in order.
+// Collects the texts of a range from segments in order.
 export class TextPicker {
   readonly found: string[] = [];
   readonly #range: ReadRange;
-  // The event that the next segment begins with, or holds if it is the first; null: by time, the first may be any.
+  // The seq with which the next segment must begin (the first one may begin before it); null: with a range of time, the
+  // first may be any.
   #next: number | null;
   #chars = 0;
 
@@ -23,13 +24,11 @@ export class TextPicker {
     this.#next = range.fromTs === undefined ? Math.max(1, range.fromSeq ?? 1) : null;
   }
 
-  // Answers whether a further segment may hold more.
+  // Returns whether a further segment may hold more.
   add({ seq_from: seqFrom, seq_to: seqTo, body }: Segment): boolean {
     const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER, fromTs, toTs, limit, maxChars = Infinity } = this.#range;
-    const lines = toBuffer(body).toString('utf8').split('\n');
-    const rest = lines.pop() ?? '';
-    const isCutOff = rest !== '';
-    if (isCutOff && this.#range.withGaps) lines.push(rest);
+    const { lines, isCutOff } = splitLines(toBuffer(body));
+    if (isCutOff && !this.#range.withGaps) lines.pop();
     if (!this.#range.withGaps) {
       if (this.#next !== null) checkPlace(seqFrom, this.#next);
       checkCount(lines.length, isCutOff, seqFrom, seqTo);
@@ -52,7 +51,7 @@ function isWithin(line: string, fromTs: number | undefined, toTs: number | undef
   return ts >= (fromTs ?? 0) && ts <= (toTs ?? Number.MAX_SAFE_INTEGER);
 }
 
-// Gathers the whole lines after a seq, as many as fit, at least one.
+// Collects complete lines after a seq: as many as fit, at least one.
 export class LineGatherer {
   readonly #afterSeq: number;
   readonly #pieces: Buffer[] = [];
@@ -65,7 +64,7 @@ export class LineGatherer {
     this.#room = maxBytes;
   }
 
-  // Answers whether there is room for more.
+  // Returns whether more lines fit.
   add({ seq_from: seqFrom, seq_to: seqTo, body }: Segment): boolean {
     const bytes = toBuffer(body);
     checkPlace(seqFrom, this.#lastSeq + 1);
@@ -91,7 +90,7 @@ export class LineGatherer {
   }
 }
 
-// The same lines in pieces that are no larger than this, or of a single line.
+// Splits lines into pieces of at most this size, or of a single line.
 export function* cutLines(
   { firstSeq, lastSeq, bytes }: Lines,
   maxBytes: number,
@@ -106,7 +105,7 @@ export function* cutLines(
   }
 }
 
-// `next` is the event that is wanted; a segment may begin before it, but not behind it.
+// `next` is the required event; a segment may begin before it, but not after it.
 function checkPlace(seqFrom: number, next: number): void {
   if (seqFrom > next) throw new DamagedDataError(`events ${next} to ${seqFrom - 1} are missing from the journal`);
 }
@@ -123,8 +122,16 @@ function checkCount(lines: number, isCutOff: boolean, seqFrom: number, seqTo: nu
     );
 }
 
-function toBuffer(body: Uint8Array): Buffer {
+export function toBuffer(body: Uint8Array): Buffer {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+}
+
+// The lines of a segment as text. `isCutOff`: the last one has no line end.
+export function splitLines(body: Buffer): { readonly lines: string[]; readonly isCutOff: boolean } {
+  const lines = body.toString('utf8').split('\n');
+  const isCutOff = lines.at(-1) !== '';
+  if (!isCutOff) lines.pop();
+  return { lines, isCutOff };
 }
 
 function skipLines(bytes: Buffer, lines: number): number {
@@ -133,13 +140,13 @@ function skipLines(bytes: Buffer, lines: number): number {
   return at;
 }
 
-// Where the last line ends that fits; a first one that does not fit is taken all the same.
+// Returns where the last line ends that fits; the first line is included even if it does not fit.
 function endWithin(bytes: Buffer, from: number, room: number, atLeastOne: boolean): number {
   const end = bytes.lastIndexOf(0x0a, from + room - 1) + 1;
   if (end > from) return end;
   if (!atLeastOne) return from;
   const next = bytes.indexOf(0x0a, from) + 1;
-  // Without an end it is damaged: then all the rest.
+  // A line without an end is damaged: return all the rest.
   return next > from ? next : bytes.length;
 }
 

@@ -1,7 +1,7 @@
-// A notification of a change, from the transaction that stores it until it has arrived or is given up.
+// A webhook delivery, from the transaction that stores it until it has arrived or is given up.
 import type { JsonObject } from '../kernel/json.js';
 
-// A notification of a change, for one hook.
+// A new delivery of a change to one hook.
 export interface NewDelivery {
   readonly delivery_id: string;
   readonly hook: string;
@@ -9,21 +9,21 @@ export interface NewDelivery {
   readonly payload: JsonObject;
 }
 
-// It stays when its run is deleted, until it has arrived or is given up.
+// A delivery remains when its run is deleted, until it has arrived or is given up.
 export interface Delivery extends NewDelivery {
   readonly run_id: string;
-  // Where the journal ended with the change.
+  // The end of the journal after the change.
   readonly rasp_seq: number;
   readonly digest: string;
   readonly created_at: number;
-  // Those that failed, and when the next one is due.
+  // The number of failed attempts, and when the next one is due.
   readonly tries: number;
   readonly next_at: number;
-  // Why the last one failed.
+  // Why the last attempt failed.
   readonly error: string | null;
 }
 
-// One that arrived is forgotten at once, one that was given up after a while or with its run.
+// A successful delivery is deleted at once; one that was given up is kept for a while, or until its run is deleted.
 export type DeliveryOutcome =
   | { readonly type: 'delivered' }
   | { readonly type: 'retry'; readonly at: number; readonly error: string }

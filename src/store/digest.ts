@@ -1,5 +1,5 @@
-// The chain over a run's journal: each flush is hashed together with the head before it.
-// It shows a change made by anyone who cannot also rewrite the head.
+// The hash chain of a run's journal: each flush is hashed together with the head before it. It reveals every change by
+// somebody who cannot also rewrite the head.
 import { createHash } from 'node:crypto';
 
 export const FIRST_DIGEST = '0'.repeat(64);

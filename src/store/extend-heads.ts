@@ -1,5 +1,6 @@
-// Where a journal ends after a flush; a flush that does not continue it is a broken promise of our own code.
+// Computes the end of a journal after a flush. A flush that does not continue the journal is a defect of Parley.
 import { invariant } from '../kernel/invariant.js';
+import { countLines } from './cut-segments.js';
 import { nextDigest } from './digest.js';
 import type { JournalFlush, JournalHeads, Lines } from './store.js';
 
@@ -17,7 +18,7 @@ export function extendHeads(heads: JournalHeads, flush: JournalFlush): JournalHe
   };
 }
 
-// What can be said of it without knowing the journal.
+// The checks that need no knowledge of the journal.
 export function checkFlush({ rasp, fcmp, firstTs, lastTs }: JournalFlush): void {
   checkLines(rasp);
   if (fcmp) checkLines(fcmp);
@@ -32,8 +33,7 @@ function checkContinues({ firstSeq, lastSeq }: Lines, head: number): void {
 }
 
 function checkLines({ firstSeq, lastSeq, bytes }: Lines): void {
-  let lines = 0;
-  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) lines += 1;
+  const lines = countLines(bytes);
   invariant(
     lines === lastSeq - firstSeq + 1 && bytes.at(-1) === 0x0a,
     `${lastSeq - firstSeq + 1} events are not ${lines} lines`,

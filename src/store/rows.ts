@@ -1,4 +1,4 @@
-// Rows as they stand in the database, and the records they become.
+// Rows of the database, and the records that they become.
 import { isObject } from '../kernel/json.js';
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
@@ -49,7 +49,7 @@ export interface InteractionRow {
   resolution_json: string | null;
 }
 
-// Called for each damaged column; returns if the rest of the row is wanted all the same.
+// Called for each damaged column; returns normally if the rest of the row should still be read.
 type OnDamage = (damage: DamagedDataError) => void;
 
 const refuse: OnDamage = (damage) => {
@@ -66,7 +66,7 @@ export function salvageRun(row: Readonly<Record<string, unknown>>, damage: strin
   return readRun(row as Readonly<Record<keyof RunRow, unknown>>, ({ message }) => void damage.push(message));
 }
 
-// Columns that repeat a part of the spec, where a store has read them.
+// Columns that repeat a part of the spec, if the store has read them.
 interface RepeatedColumns {
   readonly engine?: unknown;
   readonly cwd?: unknown;
@@ -102,7 +102,7 @@ function readRun(row: Readonly<Record<keyof RunRow, unknown>> & RepeatedColumns,
   };
 }
 
-// Runs are found and deleted by these columns: they must say the same as the spec.
+// Runs are found and deleted by these columns, so they must match the spec.
 function checkRepeated(row: RepeatedColumns & { readonly run_id: unknown }, spec: RunSpec, onDamage: OnDamage): void {
   const wrong = [
     ...(differs(row.cwd, spec.cwd) ? ['cwd'] : []),
@@ -146,7 +146,7 @@ export function toHandle(text: string | null | undefined, requestId: string): En
   return handle as unknown as EngineSessionHandle;
 }
 
-// Leaves out damaged questions, so that one of them does not hide the others; `parley doctor` and verify report them.
+// Leaves out damaged questions, so that one does not hide the others; `parley doctor` and verify report them.
 export function* readableInteractions(rows: Iterable<InteractionRow>): Generator<InteractionRecord> {
   for (const row of rows) {
     try {
@@ -191,7 +191,7 @@ function readerOf(row: object, what: string, onDamage: OnDamage) {
       const found = value(name);
       return isTime(found) ? found : damaged(name, 'is no time', otherwise);
     },
-    // An id is kept even if it is damaged: the row is found by it.
+    // A damaged id is kept, because the row is found by it.
     runId: (name: string): string => {
       const found = value(name);
       if (!isRunId(found)) damaged(name, 'is not the id of a run', null);
@@ -203,7 +203,7 @@ function readerOf(row: object, what: string, onDamage: OnDamage) {
     },
     oneOf: <T extends string>(name: string, all: readonly T[], otherwise: T): T =>
       all.find((each) => each === value(name)) ?? damaged(name, `is none of ${all.join(', ')}`, otherwise),
-    // An empty column is null where it may be.
+    // An empty column is null if the schema allows it.
     json: <T, E>(name: string, fits: (value: unknown) => value is T, otherwise: E): T | E => {
       const found = value(name);
       if (found === null) return otherwise === null ? otherwise : damaged(name, 'is empty', otherwise);

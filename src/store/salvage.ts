@@ -1,26 +1,26 @@
-// A run whose rows may be damaged, read as far as possible: for showing, exporting and deleting it. Nothing here throws
-// for damage; each damaged column is named instead.
+// Reads a run with damaged rows as far as possible, to show, export or delete it. Damage never throws; each damaged
+// column is named instead.
 import { damageIn } from '../kernel/stored-json.js';
 import { salvageRun } from './rows.js';
 import type { InteractionRecord, RunRecord, Store } from './store.js';
 
 export interface SalvagedRun {
-  // With a neutral value in the place of each damaged column.
+  // The run, with a neutral value for each damaged column.
   readonly run: RunRecord;
-  // The question that it waits for, if that can be read.
+  // The open question, if it can be read.
   readonly pending: InteractionRecord | null;
-  // Which columns are damaged, in words; empty: none.
+  // Descriptions of the damaged columns; empty: none.
   readonly damage: readonly string[];
 }
 
 export interface RunSource extends Pick<Store, 'loadInteraction' | 'loadHandle'> {
-  // The columns of the run's row, numbers as numbers where they are some.
+  // The columns of the run's row; numbers as numbers if possible.
   readonly row: Readonly<Record<string, unknown>>;
   // The last questions of the run, newest first.
   readonly questionIds: readonly string[];
 }
 
-// Questions that are looked at; damage in older ones is found by verify.
+// How many questions are checked; verify finds damage in older ones.
 export const QUESTIONS = 100;
 
 export async function salvage({ row, questionIds, ...store }: RunSource): Promise<SalvagedRun> {

@@ -1,15 +1,24 @@
-// The port: what is KEPT of runs. A call is a whole transaction as data. Only the orchestrator writes through it.
+// The port for runs. Each call is one transaction. Only the orchestrator writes through it.
 import type { AuditTrace } from './audit.js';
 import type { CrashCounts } from './crash-counts.js';
 import { FIRST_DIGEST } from './digest.js';
 import type { SalvagedRun } from './salvage.js';
 import type { NewDelivery, Delivery, DeliveryOutcome } from './delivery.js';
 import type { Json, JsonObject } from '../kernel/json.js';
-import type { RaspData } from '../rasp/event.js';
 import type { ExecutionMode } from '../run/attempt.js';
-import type { RunError } from '../run/judge-completion.js';
+import type { RunError } from '../run/run-error.js';
+import type {
+  Actor,
+  CancelRequest,
+  FoldedQuestion,
+  FoldedRun,
+  InteractionState,
+  Resolution,
+  TurnCounts,
+} from '../run/run-fold.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { RunState } from '../run/statechart.js';
+import type { WaitSpec } from '../run/waiting/wait-policy.js';
 import type { Committed, CommitListener } from './committed.js';
 import type { RunFinder } from './run-finder.js';
 import type { SummaryReader } from './summary-reader.js';
@@ -17,10 +26,10 @@ import type { SummaryReader } from './summary-reader.js';
 export { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type NewDelivery } from './delivery.js';
 
 export type Protocol = 'rasp' | 'fcmp';
-export type Actor = NonNullable<RaspData['lifecycle.state.changed']['actor']>;
+export type { Actor, CancelRequest, InteractionState, Resolution, TurnCounts };
 
-// What a run was asked to do; never changes.
-export interface RunSpec {
+// The request of a run; never changes.
+export interface RunSpec extends WaitSpec {
   readonly engine: string;
   readonly execution_mode: ExecutionMode;
   readonly prompt: string;
@@ -32,12 +41,17 @@ export interface RunSpec {
   readonly runtime_options: JsonObject;
   readonly labels: Readonly<Record<string, string>>;
   readonly continue_from?: string | undefined;
-  // It begins with a copy of that run's session, as it was then.
+  // The run whose session was copied, in the state of that time.
   readonly fork_from?: { readonly run_id: string; readonly session: string; readonly home: string } | undefined;
-  // The interrupted run that this one repeats by itself (recovery.running); a retry that somebody asked for has none.
+  // The interrupted run that Parley repeats with this one (recovery.running); absent for a retry that somebody
+  // requested.
   readonly retry_of?: string | undefined;
-  // The session is where its process is; only where sessions.sticky is on.
-  readonly sticky?: boolean | undefined;
+}
+
+// The cancel request of a run as its row holds it.
+export interface StoredCancelRequest extends CancelRequest {
+  // Another host left the request in the row, and the owner of the run has not recorded it as an event.
+  readonly unrecorded?: true;
 }
 
 export interface RunRecord {
@@ -46,29 +60,24 @@ export interface RunRecord {
   readonly spec: RunSpec;
   readonly status: RunState;
   readonly attempt_number: number;
-  // Grows with each owner of a turn: what an older owner writes is refused.
+  // Grows with each owner of a turn: writes of an earlier owner are refused.
   readonly epoch: number;
   readonly error: RunError | null;
   readonly result: Json | null;
-  // Somebody wants it canceled; kept so that a crash does not forget it.
-  readonly cancel_requested: CancelWish | null;
-  // How long its questions have waited for a person, all in all; one that still waits is not in it.
+  // Stored before the turn is ended, so that a crash does not lose the request.
+  readonly cancel_requested: StoredCancelRequest | null;
+  // How long its questions have waited for a person in total, without the open one.
   readonly waited_ms: number;
-  // How many hosts have crashed while they were about to start this turn, or ran it.
+  // How many hosts have crashed while they were about to start this turn or ran it.
   readonly crashes: number;
   readonly created_at: number;
   readonly updated_at: number;
   readonly heads: JournalHeads;
-  // Only a RunSummary has it: the compiler refuses a shortened run where a whole one is needed.
+  // Only a RunSummary has it, so the compiler rejects a shortened run where a complete one is needed.
   readonly truncated?: never;
 }
 
-export interface CancelWish {
-  readonly at: number;
-  readonly actor: Actor | null;
-}
-
-// Where the journal of a run ends.
+// The end of a run's journal.
 export interface JournalHeads {
   readonly rasp_seq: number;
   readonly fcmp_seq: number;
@@ -77,70 +86,48 @@ export interface JournalHeads {
   readonly digest: string;
 }
 
-// Of a run that is being created.
+// The heads of a new run.
 export const EMPTY_JOURNAL: JournalHeads = { rasp_seq: 0, fcmp_seq: 0, ts: 0, digest: FIRST_DIGEST };
 
-// Whole lines of one protocol, as they are stored and sent.
+// Complete lines of one protocol, as they are stored and sent.
 export interface Lines {
   readonly firstSeq: number;
   readonly lastSeq: number;
   readonly bytes: Buffer;
 }
 
-// What one flush adds to the journal. FCMP may stay behind: lines are held back while they may be an echo.
+// What one flush adds to the journal. FCMP may lag behind: lines are held back while they may be an echo.
 export interface JournalFlush {
   readonly rasp: Lines;
-  // Its first time may be earlier than that of the flush.
+  // The first time may be earlier than that of the flush.
   readonly fcmp: (Lines & { readonly firstTs: number }) | null;
   readonly firstTs: number;
   readonly lastTs: number;
 }
 
-export type InteractionState = 'pending' | 'answered' | 'auto_decided' | 'canceled' | 'abandoned';
-
-export interface InteractionRecord {
-  readonly interaction_id: string;
+export interface InteractionRecord extends FoldedQuestion {
   readonly run_id: string;
-  readonly attempt_number: number;
-  // As in the event that asked.
-  readonly question: JsonObject;
-  readonly state: InteractionState;
-  readonly asked_at: number;
-  // When the session timeout is over: from then on it is overdue, or is decided.
-  readonly due_at: number;
-  // Whether the policy decides at that time (the user's reply is not required).
-  readonly decides: boolean;
-  readonly resolution: Resolution | null;
   // Only an InteractionSummary has it.
   readonly truncated?: never;
-}
-
-export interface Resolution {
-  readonly at: number;
-  readonly response: Json;
-  readonly actor: Actor | null;
-  readonly idempotency_key: string | null;
-  // The answer ends the conversation instead of continuing it.
-  readonly finish: boolean;
 }
 
 export interface NewRun {
   readonly run_id: string;
   readonly request_id: string;
-  // Of the body: the same request id with another body is a conflict.
+  // The digest of the body: the same request id with another body is a conflict.
   readonly request_digest: string;
   readonly spec: RunSpec;
   readonly session_timeout_sec: number;
   readonly handle: EngineSessionHandle | null;
   readonly created_at: number;
   readonly journal: JournalFlush;
-  // It works in files that are there already, where it is created.
+  // The run uses existing files on the host that creates it.
   readonly local?: boolean;
-  // It needs the files of this run, wherever they are.
+  // The run needs the files of this other run, wherever they are.
   readonly beside?: string | undefined;
-  // It starts with the crashes that this run has counted: it is the same work, tried again by Parley itself.
+  // The run starts with the crash count of this run: it is the same work, repeated by Parley itself.
   readonly crashes_of?: string | undefined;
-  // A new run is refused while so many are queued.
+  // A new run is refused while this many are queued.
   readonly queue_limit: number;
 }
 
@@ -148,69 +135,58 @@ export type CreateOutcome =
   | { readonly created: true; readonly run: RunRecord }
   | { readonly created: false; readonly reason: 'known'; readonly run: RunRecord; readonly sameRequest: boolean }
   | { readonly created: false; readonly reason: 'queue_full'; readonly queued: number }
-  // Another run is at work in the session that this one would continue.
+  // Another run is using the session that this one would continue.
   | { readonly created: false; readonly reason: 'session_in_use'; readonly by: string };
 
-// One change of a run with everything that belongs to it. All of it is committed, or nothing.
-export interface RunChange {
+// Events of one run, and the state before and after them. The rows are written from the difference of the two states.
+// Everything is committed, or nothing.
+export interface RunAppend {
   readonly run_id: string;
-  // Compared inside the transaction; a difference refuses the change.
-  readonly expect: { readonly status: RunState; readonly epoch: number; readonly rasp_seq: number };
+  // Compared inside the transaction, together with the status of `before`; a difference refuses the append.
+  readonly expect: { readonly epoch: number; readonly rasp_seq: number };
   readonly now: number;
-  readonly set?: {
-    readonly status?: RunState;
-    readonly attempt_number?: number;
-    readonly epoch?: number;
-    readonly error?: RunError | undefined;
-    readonly result?: Json | undefined;
-    readonly cancel_requested?: CancelWish | undefined;
-  };
-  readonly journal?: JournalFlush | undefined;
-  // The turn that ended, for the counts.
-  readonly turn?: TurnCounts | undefined;
-  readonly handle?: EngineSessionHandle | undefined;
-  readonly ask?: Omit<InteractionRecord, 'run_id' | 'state' | 'resolution'> | undefined;
-  readonly resolve?:
-    | {
-        readonly interaction_id: string;
-        readonly state: Exclude<InteractionState, 'pending'>;
-        readonly resolution: Resolution;
-      }
-    | undefined;
-  // A run that is created in the same transaction, unless its request id is known or somebody wants this run canceled.
+  // The new epoch, if the run gets another owner.
+  readonly epoch?: number | undefined;
+  // Absent if only the owner changes.
+  readonly lines?: JournalFlush | undefined;
+  readonly before: FoldedRun;
+  readonly after: FoldedRun;
+  // A run that is created in the same transaction, unless its request id is known or this run has a cancel request.
   readonly create?: NewRun | undefined;
-  // Who is to be told of it.
+  // The webhook deliveries of this change.
   readonly deliveries?: readonly NewDelivery[] | undefined;
 }
 
-export type CommitOutcome =
+export type AppendOutcome =
   | { readonly committed: true; readonly heads: JournalHeads }
   | { readonly committed: false; readonly reason: 'unknown_run' | 'status' | 'epoch' | 'seq' | 'interaction' };
 
-// What the parser made of one turn, and how the turn was judged.
-export type TurnCounts = Pick<RaspData['lifecycle.turn.ended'], 'parser' | 'completion'> & {
-  readonly attempt_number: number;
-};
-
-// Turns added up by engine and profile.
+/** The totals of all turns of one engine and parser profile. */
 export interface ProfileTotals {
+  /** The engine. */
   readonly engine: string;
+  /** The parser profile. */
   readonly profile: string;
+  /** How many turns it parsed. */
   readonly turns: number;
+  /** How many units (lines or documents) the engine printed. */
   readonly units: number;
+  /** How many units the parser understood. */
   readonly parsed: number;
+  /** How many units were kept as raw output only. */
   readonly fallbacks: number;
-  // Null while nothing was printed.
+  /** `parsed` divided by `units`; null if nothing was printed. */
   readonly hit_rate: number | null;
+  /** Parser warnings, by code. */
   readonly warnings: Readonly<Record<string, number>>;
-  // Completions judged unknown, by reason code.
+  /** Turns whose completion was judged unknown, by reason code. */
   readonly unknown: Readonly<Record<string, number>>;
 }
 
 export interface DeleteRunOptions {
-  // The caller has found the run damaged: its state does not matter, unless a live host is at work on it.
+  // The caller has found the run damaged: its state is ignored, unless a live host is working on it.
   readonly damaged?: boolean;
-  // Who deletes it and from where, for the tombstone.
+  // Who deletes the run and from which address, for the tombstone.
   readonly trace?: AuditTrace;
 }
 
@@ -220,7 +196,7 @@ export interface RunFilter {
   readonly status?: RunState;
   readonly engine?: string;
   readonly label?: { readonly key: string; readonly value: string };
-  // Runs that came before this one.
+  // Only runs that were created before this one.
   readonly before?: string;
   readonly limit: number;
 }
@@ -228,9 +204,9 @@ export interface RunFilter {
 export interface PendingFilter {
   readonly engine?: string;
   readonly label?: { readonly key: string; readonly value: string };
-  // Only those whose time is over then.
+  // Only questions that are overdue at this time.
   readonly overdueAt?: number;
-  // Those that come after this one.
+  // Only questions after this one.
   readonly after?: Pick<InteractionRecord, 'asked_at' | 'interaction_id'>;
   readonly limit: number;
 }
@@ -243,7 +219,8 @@ export interface ReadRange {
   readonly limit: number;
   // Ends the read after the text that reaches it.
   readonly maxChars?: number;
-  // Answers what is stored even if events are missing between or within the pieces. Without it that is damage.
+  // Returns the stored events even if some are missing between or within segments. Without it, missing events are
+  // reported as damage.
   readonly withGaps?: boolean;
 }
 
@@ -255,74 +232,115 @@ export interface SegmentRange {
   readonly ts_to: number;
 }
 
+// A stored segment with its lines, as it was committed.
+export interface StoredSegment extends SegmentRange {
+  readonly body: Buffer;
+}
+
+// Before the first segment, whatever a damaged row holds.
+export const FIRST_SEGMENT = Number.MIN_SAFE_INTEGER;
+
 export type { Committed, CommitListener };
 
-export interface Store extends CrashCounts, RunFinder {
-  // Whether nobody else writes to what it stores.
-  readonly isAlone: boolean;
-  readonly summaries: SummaryReader;
-  // Throws if what is stored would be lost; where a read does not tell.
-  checkUsable?(): void;
+// The only calls that change runs.
+interface RunWriter {
   createRun(run: NewRun): Promise<CreateOutcome>;
-  commit(change: RunChange): Promise<CommitOutcome>;
-  // A terminal run with all its rows; not while another run lives in its home. `damaged`: whatever its state is, unless
-  // a live host is at work on it; the caller has found it damaged. Leaves a tombstone in the administrative journal.
-  // The counts of its turns are kept in the sum over all.
+  append(append: RunAppend): Promise<AppendOutcome>;
+  // Deletes an ended run with all its rows and leaves a tombstone in the administrative journal. Refused while another
+  // run uses its home. The counts of its turns remain in the sum over all runs.
   deleteRun(runId: string, options?: DeleteRunOptions): Promise<DeleteOutcome>;
-  // Told right after each commit of this process, before it is answered, and soon after one of another process on the
-  // same database; what it throws is lost. Answers how to stop it.
-  onCommitted(listener: CommitListener): () => void;
-  // Told when commits of others may have been missed: whoever watches must look for himself.
-  onMissed(listener: () => void): () => void;
+}
 
+interface CommitFeed {
+  // Whether listeners get every commit with its lines. Commits of other processes come without them.
+  readonly isComplete: boolean;
+  // Called after each commit of this process, before the caller gets its result, and soon after a commit of another
+  // process on the same database. Errors of a listener are ignored. Returns a function that removes the listener.
+  onCommitted(listener: CommitListener): () => void;
+  // Called when commits of other processes may have been missed: watchers must read again.
+  onMissed(listener: () => void): () => void;
+}
+
+export interface RunReader {
+  readonly summaries: SummaryReader;
   loadRun(runId: string): Promise<RunRecord | null>;
-  // The run as far as it can be read, and what of it is damaged.
+  // The readable parts of the run, and a list of what is damaged.
   salvageRun(runId: string): Promise<SalvagedRun | null>;
-  // Another run that lives in this home, ended or not.
+  // Finds another run that uses this home, ended or not.
   findInHome(home: string, but: string): Promise<string | null>;
-  // A run that has not ended and works in this very folder.
+  // Finds a run that has not ended and works in exactly this folder.
   findAtWork(cwd: string): Promise<string | null>;
   // The run that a request id was used for, and the digest of that request.
   loadRequest(requestId: string): Promise<{ readonly run: RunRecord; readonly digest: string } | null>;
-  // All of them, or a DamagedDataError if one cannot be read; their ids can be, then.
+  // Throws a DamagedDataError if one of the runs cannot be read; listRunIds still lists them.
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
   listRunIds(filter: RunFilter): Promise<string[]>;
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
+}
+
+interface InteractionReader {
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;
-  // The one that was answered with this key.
+  // The question that was answered with this key.
   loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null>;
   loadPending(runId: string): Promise<InteractionRecord | null>;
-  // The last question of a run, answered or not.
+  // The newest question of a run, answered or not.
   loadLatest(runId: string): Promise<InteractionRecord | null>;
-  // All questions of a run.
   listInteractions(runId: string): Promise<InteractionRecord[]>;
-  // Oldest question first. One that cannot be read is left out; verify tells of it.
+  // Oldest question first. Damaged questions are left out; verify reports them.
   listPending(filter: PendingFilter): Promise<InteractionRecord[]>;
-  // The earliest question that the policy will decide.
+  // The question that the policy decides next.
   nextDecision(): Promise<InteractionRecord | null>;
+}
+
+export interface RunQueue {
   // Oldest first.
   listQueued(limit: number): Promise<string[]>;
-  // Those that may be begun here, oldest first: no other host begins them for a moment.
-  claimQueued(limit: number, except: readonly string[]): Promise<string[]>;
+}
+
+interface JournalReader {
   // The event texts of a run, in order.
   readJournal(runId: string, protocol: Protocol, range: ReadRange): Promise<string[]>;
-  // The same as whole lines: those after a seq, as many as fit, at least one; null if there is none.
+  // Returns complete lines after a seq: as many as fit into maxBytes, at least one; null if there is none.
   readLines(runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<Lines | null>;
-  // Which lines stand in which piece of the journal, in order.
+  // Returns the stored segments of the journal, in order.
   listSegments(runId: string, protocol: Protocol): Promise<SegmentRange[]>;
-  countRuns(): Promise<Record<RunState, number>>;
-  // Questions that wait, and how many of them are overdue at this time.
-  countPending(now: number): Promise<{ readonly pending: number; readonly overdue: number }>;
+  // Returns the segments whose first seq is after this one: as many as fit into maxBytes, at least one. Checks only
+  // that each segment can be read: its numbers and times may be damaged.
+  readSegments(runId: string, protocol: Protocol, afterSeq: number, maxBytes: number): Promise<StoredSegment[]>;
   // The digest of the stored RASP bytes; equal to the run's head if nothing was changed.
   recomputeDigest(runId: string): Promise<string>;
-  // The delivery that is due first at this time, the oldest of equals; those of the hooks named are left out.
+}
+
+interface DeliveryQueue {
+  // Returns the delivery that is due first at this time (the oldest of equals), except for these hooks.
   nextDelivery(now: number, except?: readonly string[]): Promise<Delivery | null>;
-  // When the next one is due, or was.
   nextDeliveryAt(except?: readonly string[]): Promise<number | null>;
-  // What became of a try. One that is settled already is not settled again.
-  settleDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean>;
+  // Stores the outcome of one attempt. Returns false if the delivery already had an outcome.
+  finishDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean>;
   countDeliveries(): Promise<{ readonly pending: number; readonly given_up: number }>;
-  // Over all runs there ever were, or over one that is kept.
+}
+
+interface RunCounts {
+  countRuns(): Promise<Record<RunState, number>>;
+  // Pending questions, and how many of them are overdue at this time.
+  countPending(now: number): Promise<{ readonly pending: number; readonly overdue: number }>;
+  // The totals of all runs including deleted ones, or of one stored run.
   sumTurns(runId?: string): Promise<ProfileTotals[]>;
+}
+
+export interface Store
+  extends
+    RunWriter,
+    CommitFeed,
+    RunReader,
+    InteractionReader,
+    RunQueue,
+    JournalReader,
+    DeliveryQueue,
+    RunCounts,
+    CrashCounts,
+    RunFinder {
+  // Throws if new data would be lost, for stores where a read does not notice that.
+  checkUsable?(): void;
   close(): Promise<void>;
 }

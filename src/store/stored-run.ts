@@ -1,4 +1,4 @@
-// A run as its rows stand, for a copy from one store into another: texts of JSON exactly as they were written.
+// A run with its rows, for a copy from one store into another; JSON columns are copied character by character.
 import type { Delivery } from './store.js';
 import type { InteractionRow, RunRow } from './rows.js';
 
@@ -10,7 +10,7 @@ export interface StoredRun {
   readonly deliveries: readonly DeliveryRow[];
 }
 
-// Of the run's request.
+// The digest of the run's request.
 export interface RuntimeRow {
   readonly effective_session_timeout_sec: number;
   readonly session_handle_json: string | null;

@@ -1,14 +1,14 @@
-// The shapes of stored values: what other code relies on without checking, and what responses over HTTP are made of. A
-// row that does not fit is damaged. Members that are not named here are left alone: a newer version may have written
-// them.
+// The shapes of stored values on which other code relies without a check, including HTTP responses. A row that does not
+// match is damaged. Unknown members are ignored: a newer version may have written them.
 import { raspSchema } from '../contract/schemas.js';
 import { isDeeperThan, isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { createValidator } from '../kernel/validator.js';
-import type { RunError } from '../run/judge-completion.js';
-import type { Actor, CancelWish, Resolution, RunSpec } from './store.js';
+import type { RunError } from '../run/run-error.js';
+import { isWaitSpec } from '../run/waiting/wait-policy.js';
+import type { Actor, Resolution, RunSpec, StoredCancelRequest } from './store.js';
 
 // The end of the year 9999: later times have no timestamp of four digits.
-export const LATEST_MS = 253_402_300_799_999;
+const LATEST_MS = 253_402_300_799_999;
 export const STORED_RUN_ID = /^run_[0-9A-Z]{1,26}$/;
 export const EXECUTION_MODES = ['auto', 'interactive'] as const;
 export const PERMISSIONS = ['read-only', 'workspace-write', 'full'] as const;
@@ -45,7 +45,7 @@ export function isSpec(value: unknown): value is RunSpec {
     isAbsentOr(isRunId, spec.continue_from) &&
     isAbsentOr(isRunId, spec.retry_of) &&
     isAbsentOr(isForkSource, spec.fork_from) &&
-    (spec.sticky === undefined || typeof spec.sticky === 'boolean')
+    isWaitSpec(spec)
   );
 }
 
@@ -54,6 +54,8 @@ export function isRunError(value: unknown): value is RunError {
     isObject(value) &&
     isText(value.code) &&
     isText(value.message) &&
+    isAbsentOr(isObject, value.values) &&
+    isAbsentOr(isText, value.hint) &&
     (value.details === undefined || isObject(value.details)) &&
     !isTooDeep(value)
   );
@@ -63,8 +65,13 @@ export function isResult(value: unknown): value is Json {
   return value !== undefined && !isTooDeep(value);
 }
 
-export function isCancelRequest(value: unknown): value is CancelWish {
-  return isObject(value) && isTime(value.at) && isAbsentOr(isActor, value.actor);
+export function isCancelRequest(value: unknown): value is StoredCancelRequest {
+  return (
+    isObject(value) &&
+    isTime(value.at) &&
+    isAbsentOr(isActor, value.actor) &&
+    (value.unrecorded === undefined || value.unrecorded === true)
+  );
 }
 
 export function isResolution(value: unknown): value is Resolution {
@@ -90,7 +97,7 @@ export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-// Deeper than Parley stores anything; far less deep than JSON.stringify fails at.
+// Deeper than anything that Parley stores, and far below the depth at which JSON.stringify fails.
 const MOST_DEPTH = 1000;
 
 function isTooDeep(value: unknown): boolean {

@@ -3,23 +3,23 @@
 // results, questions and resolutions are written once, so a short form stays valid.
 import type { Json, JsonObject } from '../kernel/json.js';
 import { DamagedDataError, readStoredJson } from '../kernel/stored-json.js';
-import type { RunError } from '../run/judge-completion.js';
+import type { RunError } from '../run/run-error.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from './rows.js';
 import type { Resolution, RunSpec } from './store.js';
 import { isQuestion, isResolution, isResult, isRunError, isSpec } from './stored-shapes.js';
 import type { InteractionSummary, RunSummary, ShortenedPart } from './summary-reader.js';
 
 // A column up to this size is read with its row.
-export const WHOLE_BYTES = 16 * 1024;
-// A question up to this size is listed whole, so that most can be answered from the list.
+const WHOLE_BYTES = 16 * 1024;
+// A question up to this size is listed completely, so that most can be answered from the list.
 const QUESTION_CHARS = 16 * 1024;
 const TEXT_CHARS = 1000;
 const JSON_CHARS = 2000;
 const LABEL_CHARS = 4000;
-// Short forms of large columns that are kept in memory, at most a few kilobytes each.
+// Short forms of large columns that are cached, at most a few kilobytes each.
 const KEPT = 1000;
 
-// Shortens a column of the right shape; null: it has another one.
+// Shortens a column of the right shape; null: it has another shape.
 type Form = (value: unknown) => Shortened<unknown> | null;
 
 interface Shortened<T> {
@@ -114,7 +114,8 @@ export class Summaries {
       if (typeof bytes !== 'number' || bytes <= WHOLE_BYTES) continue;
       const key = `${id} ${column}`;
       const short =
-        this.#recall(key) ?? (await this.#shorten(key, `${column} of ${id}`, () => load(column), shorten[column]));
+        this.#recall(key) ??
+        (await this.#shorten(key, { name: `${column} of ${id}`, load: () => load(column), shorten: shorten[column] }));
       if (short === null) return null;
       texts[column] = short.value;
       for (const part of short.parts) parts.add(part);
@@ -122,11 +123,14 @@ export class Summaries {
     return { ...row, ...texts };
   }
 
+  // Loads a large column and keeps its short form under the key. Null: the row was deleted meanwhile.
   async #shorten(
     key: string,
-    name: string,
-    load: () => Promise<string | null>,
-    shorten: Form,
+    {
+      name,
+      load,
+      shorten,
+    }: { readonly name: string; readonly load: () => Promise<string | null>; readonly shorten: Form },
   ): Promise<Shortened<string> | null> {
     const text = await load();
     if (text === null) return null;
@@ -173,7 +177,7 @@ function shortenSpec({ output_schema: _schema, ...spec }: RunSpec): Shortened<Ru
   return { value: { ...spec, prompt, labels }, parts };
 }
 
-// As many labels as fit, each of them whole.
+// As many complete labels as fit.
 function shortenLabels(labels: RunSpec['labels']): RunSpec['labels'] {
   const entries = Object.entries(labels ?? {});
   let room = LABEL_CHARS;
@@ -183,10 +187,19 @@ function shortenLabels(labels: RunSpec['labels']): RunSpec['labels'] {
 
 function shortenError(error: RunError): Shortened<RunError> {
   const message = cut(error.message);
-  const isLong = error.details !== undefined && JSON.stringify(error.details).length > JSON_CHARS;
-  if (message === error.message && !isLong) return { value: error, parts: [] };
-  const { details, ...rest } = error;
-  return { value: { ...rest, message, ...(details === undefined || isLong ? {} : { details }) }, parts: ['error'] };
+  const { details, values, ...rest } = error;
+  if (message === error.message && !isLong(details) && !isLong(values)) return { value: error, parts: [] };
+  const value = {
+    ...rest,
+    message,
+    ...(values === undefined || isLong(values) ? {} : { values }),
+    ...(details === undefined || isLong(details) ? {} : { details }),
+  };
+  return { value, parts: ['error'] };
+}
+
+function isLong(part: object | undefined): boolean {
+  return part !== undefined && JSON.stringify(part).length > JSON_CHARS;
 }
 
 function shortenJson(value: Json, part: 'result' | 'answer'): Shortened<Json> {
@@ -194,7 +207,7 @@ function shortenJson(value: Json, part: 'result' | 'answer'): Shortened<Json> {
   return { value: typeof value === 'string' ? cut(value) : null, parts: [part] };
 }
 
-// Enough to recognise it, never enough to answer it.
+// Enough to recognise the question, never enough to answer it.
 function shortenQuestion(question: JsonObject): Shortened<JsonObject> {
   if (JSON.stringify(question).length <= QUESTION_CHARS) return { value: question, parts: [] };
   const { kind = 'open_text', prompt, channel } = question;
@@ -212,7 +225,7 @@ function shortenResolution(resolution: Resolution): Shortened<Resolution> {
   return { value: { ...resolution, response: value }, parts };
 }
 
-// Never within a character of two units.
+// Never splits a surrogate pair.
 function cut(text: string): string {
   if (text.length <= TEXT_CHARS) return text;
   const isHigh = /[\uD800-\uDBFF]/.test(text.charAt(TEXT_CHARS - 1));

@@ -3,9 +3,10 @@
 // is answered.
 import type { InteractionRecord, PendingFilter, RunFilter, RunRecord } from './store.js';
 
+/** A part of a run that lists show in a shortened form. */
 export type ShortenedPart = 'prompt' | 'labels' | 'error' | 'result' | 'question' | 'answer';
 
-// Without the output schema of the run.
+// A run in short form, without its output schema.
 export interface RunSummary extends Omit<RunRecord, 'truncated'> {
   readonly truncated: readonly ShortenedPart[];
 }

@@ -1,7 +1,7 @@
-// Which option a typed text means. A typed answer never silently becomes another option: the exact text of an option
-// comes first, then its number, then its text in another case if only one option has it. A text with two readings is
-// reported with both: "2" beside the labels "2.0" and "1.0" may mean either. "#2" always means the second option,
-// "\"2\"" always the option with the text 2.
+// Finds the option that a typed text means. A typed answer never silently becomes another option: the exact text of an
+// option has priority, then its number, then its text in another case if only one option matches. An ambiguous text is
+// reported with all its readings: "2" beside the labels "2.0" and "1.0" may mean either. "#2" always means the second
+// option, "\"2\"" always the option with the text 2.
 import type { Json } from '../kernel/json.js';
 
 export interface Option {
@@ -36,7 +36,7 @@ export function chooseOption(options: readonly Option[], text: string): Choice {
   return alike.length === 0 ? { kind: 'text' } : found(options, alike);
 }
 
-// The options that send this number, or whose text begins with it.
+// The places of options that send this number or whose text starts with it.
 function placesOfNumber(options: readonly Option[], text: string): number[] {
   const begins = new RegExp(`^${text}(?!\\d)`);
   return options.flatMap(({ label, value }, index) =>
@@ -53,7 +53,7 @@ function placesOf(options: readonly Option[], isMeant: (label: string) => boolea
   return options.flatMap(({ label }, index) => (isMeant(label.trim()) ? [index + 1] : []));
 }
 
-// Options that send the same value are one.
+// Options that send the same value count as one.
 function found(options: readonly Option[], places: readonly number[]): Choice {
   const readings = places.flatMap((place) => {
     const option = options[place - 1];

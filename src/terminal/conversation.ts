@@ -1,11 +1,12 @@
-// A conversation as it appears on a terminal: events in, the text to write out. Messages appear while they come and are
-// not repeated when they are whole. What an engine prints beside a message waits until the message is over, so that no
-// sentence is torn apart. Messages, questions and outcomes stand between blank lines; the lines of work stand together.
+// Renders a conversation for a terminal: takes events, returns the text to write. Messages appear while they arrive and
+// are not repeated when they are complete. Other output of the engine is held back until the current message ends, so
+// that it never splits a sentence. Messages, questions and outcomes are separated by blank lines; lines of work are
+// not.
 import type { FcmpData, FcmpEvent, FcmpType } from '../fcmp/event.js';
 import { isObject, parseJson } from '../kernel/json.js';
 import { readEngineDetail, splitDoneMarker, type DetailCounts, type EngineDetail } from '../fcmp/engine-details.js';
 import {
-  renderAttempt,
+  renderTurn,
   renderCanceled,
   renderCompleted,
   renderDecision,
@@ -23,6 +24,7 @@ import { MarkdownInk } from './markdown-ink.js';
 import { NO_ACTIVITY, nextActivity, toolKey, type Activity } from './progress.js';
 import { renderQuestion } from './question-text.js';
 import { paint, type Style } from './style.js';
+import { terminalTexts } from './texts.js';
 import { renderTool } from './tool-text.js';
 import { addUsage, renderUsage, type Usage } from './usage-text.js';
 import { Wrapper } from './wrap.js';
@@ -34,15 +36,15 @@ interface OpenMessage {
   written: boolean;
 }
 
-// An engine may complain without end while its message stays open.
+// Bounds the held-back lines: an engine may print warnings without end during one message.
 const MAX_WAITING_LINES = 100;
 
 export interface ViewOptions {
-  // Live: pieces of messages are written as they come. Else: a message when it is whole.
+  // true: pieces of messages are written as they arrive. false: each message is written when it is complete.
   readonly live: boolean;
-  // How many lines of an approval are shown, where whoever asks shows the rest.
+  // How many lines of an approval are shown, if the caller shows the rest.
   readonly firstPage?: () => number;
-  // The engine's own output and warnings are shown line by line, and not as one line for each turn.
+  // Shows the engine's own output and warnings line by line instead of one summary per turn.
   readonly details?: boolean;
 }
 
@@ -51,18 +53,18 @@ export class ConversationView {
   readonly #live: boolean;
   readonly #firstPage: () => number;
   readonly #showsDetails: boolean;
-  // How much the engine printed beside the conversation in this turn.
+  // Counts of other engine output in this turn.
   #details: DetailCounts = {};
   #activity: Activity = NO_ACTIVITY;
   #last: Kind | null = null;
   #open: OpenMessage | null = null;
-  // The pieces so far of messages that are not whole yet.
+  // The pieces of incomplete messages.
   readonly #pieces = new Map<string | null, string>();
   #noise: string[] = [];
   #usage: Usage | null = null;
   #lastMessage: string | null = null;
-  // A message for Parley, not for people: what it says is shown as the question or the result. Said as it is if neither
-  // comes.
+  // A message for Parley, not for people: its content is shown as the question or the result. Shown as it is if neither
+  // follows.
   #envelope: string | null = null;
   #lastPlan = '';
 
@@ -73,7 +75,7 @@ export class ConversationView {
     this.#showsDetails = details;
   }
 
-  // What the engine does right now, for progressLine.
+  // The current activity of the engine, for progressLine.
   get activity(): Activity {
     return this.#activity;
   }
@@ -84,24 +86,25 @@ export class ConversationView {
     return this.#show(event, before);
   }
 
-  // Nothing came for a while (a tenth of a second or more): a word whose end is not known yet is shown as it stands.
+  // Call after a pause of a tenth of a second or more: an incomplete word is written as it is.
   pause(): string {
     return this.#open === null ? '' : this.#written(this.#open, this.#open.wrapper.pause());
   }
 
-  // Nothing follows: what was kept back is written.
+  // Call at the end: writes everything that was held back.
   end(): string {
     return this.#endTurn();
   }
 
   #show(event: FcmpEvent, before: Activity): string {
     const style = this.#style;
-    if (is(event, 'assistant.message.delta')) return this.#takePiece(event.data);
-    if (is(event, 'assistant.message.final')) return this.#takeMessage(event.data);
+    if (is(event, 'assistant.message.delta')) return this.#addPiece(event.data);
+    if (is(event, 'assistant.message.final')) return this.#completeMessage(event.data);
     if (is(event, 'assistant.tool.completed')) {
       const tool = before.tools.find(({ key }) => key === toolKey(event.data));
       const elapsed = tool ? Date.parse(event.ts) - tool.since : 0;
-      return this.#block('work', renderTool(event.data, tool?.what ?? '', elapsed > 0 ? elapsed : null, style));
+      const facts = { subject: tool?.what ?? '', elapsedMs: elapsed > 0 ? elapsed : null };
+      return this.#block('work', renderTool(event.data, facts, style));
     }
     if (is(event, 'artifact.file.changed')) return this.#block('work', renderFile(event.data, style));
     if (is(event, 'assistant.reasoning')) return this.#block('work', renderReasoning(event.data.text, style));
@@ -120,7 +123,7 @@ export class ConversationView {
     return this.#showEdge(event);
   }
 
-  // Events between turns: what the turn kept back comes first.
+  // Events between turns. Writes the held-back output of the turn first.
   #showEdge(event: FcmpEvent): string {
     const style = this.#style;
     if (is(event, 'user.input.required') || is(event, 'conversation.completed')) this.#envelope = null;
@@ -133,7 +136,7 @@ export class ConversationView {
     if (!is(event, 'conversation.state.changed')) return '';
     const ended = this.#endTurn();
     if (event.data.to !== 'running' || event.attempt_number === 1) return ended;
-    return ended + this.#block('say', renderAttempt(event.attempt_number, style));
+    return ended + this.#block('say', renderTurn(event.attempt_number, style));
   }
 
   #renderQuestion(question: FcmpData['user.input.required']): string {
@@ -141,26 +144,26 @@ export class ConversationView {
     return question.kind === 'approval' ? text.split('\n').slice(0, this.#firstPage()).join('\n') : text;
   }
 
-  #takePiece({ message_id: id, text }: FcmpData['assistant.message.delta']): string {
+  #addPiece({ message_id: id, text }: FcmpData['assistant.message.delta']): string {
     this.#pieces.set(id, (this.#pieces.get(id) ?? '') + text);
     return this.#live ? this.#stream(id, text) : '';
   }
 
-  #takeMessage({ message_id: id, text, truncated = false }: FcmpData['assistant.message.final']): string {
+  #completeMessage({ message_id: id, text, truncated = false }: FcmpData['assistant.message.final']): string {
     const pieces = this.#pieces.get(id) ?? '';
     this.#pieces.delete(id);
     this.#lastMessage = text;
-    // One that came in pieces was shown in pieces, and looks the same when it is not live.
+    // A message that arrived in pieces was shown in pieces, and looks the same when it is not live.
     if (pieces === '' && isEnvelope(text)) {
       this.#envelope = text;
       return '';
     }
     const { text: said, marker } = pieces === '' ? splitDoneMarker(text) : { text, marker: null };
     if (marker !== null) this.#addDetail({ kind: 'done', text: marker });
-    const missing = missingText(this.#live ? pieces : '', said, truncated);
+    const missing = missingText(this.#live ? pieces : '', { text: said, truncated });
     const shown = missing === null ? this.#close() + this.#stream(id, said) : this.#stream(id, missing);
     return (
-      shown + this.#close() + (truncated ? this.#block('work', paint(this.#style, 'dim', '(cut off: too long)')) : '')
+      shown + this.#close() + (truncated ? this.#block('work', paint(this.#style, 'dim', terminalTexts().cutOff)) : '')
     );
   }
 
@@ -182,7 +185,7 @@ export class ConversationView {
     return this.#gap('say') + text;
   }
 
-  // Ends the line of a message, and writes what waited for that.
+  // Ends the line of a message and writes the held-back lines.
   #close(): string {
     let out = '';
     if (this.#open !== null) {
@@ -200,7 +203,7 @@ export class ConversationView {
     return this.#showsDetails ? this.#showNoise(renderDetail(detail, this.#style)) : '';
   }
 
-  // A turn may print without end: only the numbers are kept.
+  // Keeps only counts, because a turn may print without end.
   #addDetail({ kind }: EngineDetail): void {
     this.#details = { ...this.#details, [kind]: (this.#details[kind] ?? 0) + 1 };
   }
@@ -245,16 +248,21 @@ export class ConversationView {
   }
 }
 
-// What of the whole message the pieces have not shown; null when they showed something else.
-function missingText(shown: string, whole: string, truncated: boolean): string | null {
-  if (whole.startsWith(shown)) return whole.slice(shown.length);
-  if (shown.trim() === whole.trim()) return '';
-  return truncated && shown.startsWith(whole) ? '' : null;
+// Returns the rest of the message after the text that the pieces have shown; null if they showed another text.
+function missingText(
+  shown: string,
+  { text, truncated }: { readonly text: string; readonly truncated: boolean },
+): string | null {
+  if (text.startsWith(shown)) return text.slice(shown.length);
+  if (shown.trim() === text.trim()) return '';
+  return truncated && shown.startsWith(text) ? '' : null;
 }
 
-// An object that is nothing but what an agent tells of its turn, perhaps in a fence.
+// Whether a message is only the JSON object that reports the end of a turn, perhaps in a code fence.
 function isEnvelope(text: string): boolean {
-  const body = parseJson(text.trim().replace(/^```(?:json)?\s*([^]*?)\s*```$/, '$1'));
+  const json = text.trim().replace(/^```(?:json)?\s*([^]*?)\s*```$/, '$1');
+  // Most messages are prose: parsing each of them costs more than showing it.
+  const body = json.startsWith('{') ? parseJson(json) : undefined;
   return isObject(body) && (body['done'] === true || body['ask_user'] !== undefined);
 }
 

@@ -1,14 +1,15 @@
-// One event of a conversation as text, for all but the streamed messages. A text has no line end at its end.
+// Renders one event of a conversation, except streamed messages, as text without a final line end.
 import { textWidth } from './text-width.js';
-import { summarizeDetails, type DetailCounts, type EngineDetail } from '../fcmp/engine-details.js';
+import type { DetailCounts, EngineDetail } from '../fcmp/engine-details.js';
 import type { FcmpData } from '../fcmp/event.js';
 import { asString, isObject, type Json } from '../kernel/json.js';
 import { tellJson } from './question-text.js';
 import { exactLine, oneLine } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
+import { terminalTexts, type TerminalTexts } from './texts.js';
 import { wrapText } from './wrap.js';
 
-// A result may be a whole document; the journal has all of it.
+// A result may be a whole document; the journal has all of it, so the terminal shows the beginning.
 const RESULT_LINES = 24;
 
 export function renderPerson(text: string, style: Style): string {
@@ -16,11 +17,11 @@ export function renderPerson(text: string, style: Style): string {
 }
 
 export function renderHeader({ engine, execution_mode: mode }: FcmpData['conversation.started'], style: Style): string {
-  return paint(style, 'dim', oneLine(`${engine} · ${mode}`, style.width));
+  return paint(style, 'dim', oneLine(`${engine} · ${terminalTexts().mode[mode] ?? mode}`, style.width));
 }
 
-export function renderAttempt(attempt: number, style: Style): string {
-  return paint(style, 'dim', oneLine(`── attempt ${attempt} ──`, style.width));
+export function renderTurn(turn: number, style: Style): string {
+  return paint(style, 'dim', oneLine(`── ${terminalTexts().turn(turn)} ──`, style.width));
 }
 
 export function renderReasoning(text: string, style: Style): string {
@@ -33,36 +34,45 @@ export function renderPlan({ items }: FcmpData['assistant.plan'], style: Style):
     .join('\n');
 }
 
-const CHANGES: Readonly<Record<FcmpData['artifact.file.changed']['kind'], readonly [string, Ink]>> = {
-  add: ['added', 'green'],
-  update: ['changed', 'yellow'],
-  delete: ['deleted', 'red'],
-  unknown: ['touched', 'yellow'],
+const CHANGE_INKS: Readonly<Record<FcmpData['artifact.file.changed']['kind'], Ink>> = {
+  add: 'green',
+  update: 'yellow',
+  delete: 'red',
+  unknown: 'yellow',
 };
 
 export function renderFile({ path, kind }: FcmpData['artifact.file.changed'], style: Style): string {
-  const [word, ink] = CHANGES[kind];
-  return `${paint(style, ink, word)} ${exactLine(path, style.width - word.length - 1, 'end')}`;
+  const word = terminalTexts().fileChanges[kind];
+  return `${paint(style, CHANGE_INKS[kind], word)} ${exactLine(path, style.width - textWidth(word) - 1, 'end')}`;
 }
 
-const DECIDED: Readonly<Record<string, readonly [string, Ink, string]>> = {
-  approve: ['✓', 'green', 'approved'],
-  approve_for_session: ['✓', 'green', 'approved for the session'],
-  decline: ['⊘', 'yellow', 'declined'],
-  cancel: ['⊘', 'yellow', 'declined and stopped'],
+type Mark = readonly [sign: string, ink: Ink];
+
+const DONE: Mark = ['✓', 'green'];
+const DECLINED: Mark = ['⊘', 'yellow'];
+const DECISION_MARKS: Readonly<Record<string, Mark>> = {
+  approve: DONE,
+  approve_for_session: DONE,
+  decline: DECLINED,
+  cancel: DECLINED,
 };
 
 export function renderReply(reply: FcmpData['interaction.reply.accepted'], style: Style): string {
   const { response = null, finish, actor, review } = reply;
-  const by = actor ? ` by ${actor.name}` : '';
-  if (finish) return renderMarked('✓', 'green', `finished${by}`, style);
-  const [mark, ink, word] = DECIDED[decisionOf(response) ?? ''] ?? [];
-  if (mark === undefined || ink === undefined) {
-    return renderMarked('✓', 'green', `answered${by}: ${tellResponse(response)}`, style);
-  }
+  const texts = terminalTexts();
+  if (finish) return renderMarked(DONE, byActor(texts.finished, actor), style);
+  const decision = decisionOf(response) ?? '';
+  const mark = DECISION_MARKS[decision];
+  if (mark === undefined)
+    return renderMarked(DONE, `${byActor(texts.answered, actor)}: ${tellResponse(response)}`, style);
   const note = isObject(response) ? (asString(response.note) ?? '') : '';
-  const unread = review === 'unread' ? ', not all of it was shown' : '';
-  return renderMarked(mark, ink, `${word}${by}${unread}${note === '' ? '' : `: ${note}`}`, style);
+  const unread = review === 'unread' ? texts.notAllShown : '';
+  const decided = byActor(texts.decided[decision] ?? decision, actor);
+  return renderMarked(mark, `${decided}${unread}${note === '' ? '' : `: ${note}`}`, style);
+}
+
+function byActor(text: string, actor: { readonly name: string } | undefined): string {
+  return actor ? terminalTexts().by(text, actor.name) : text;
 }
 
 function decisionOf(response: Json): string | undefined {
@@ -73,10 +83,9 @@ export function renderDecision(
   { policy, response }: FcmpData['interaction.auto_decide.timeout'],
   style: Style,
 ): string {
-  const words = `nobody answered in time, decided by the policy ${policy}`;
+  const words = terminalTexts().decidedByPolicy(policy);
   return renderMarked(
-    '!',
-    'yellow',
+    ['!', 'yellow'],
     response === undefined || response === null ? words : `${words}: ${tellResponse(response)}`,
     style,
   );
@@ -92,7 +101,7 @@ function tellResponse(response: Json): string {
 }
 
 export function renderCompleted({ result }: FcmpData['conversation.completed'], style: Style): string {
-  const head = renderMarked('✓', 'green', 'done', style);
+  const head = renderMarked(DONE, terminalTexts().done, style);
   if (result === undefined || result === null) return head;
   const brief = tellJson(result);
   const text =
@@ -102,7 +111,7 @@ export function renderCompleted({ result }: FcmpData['conversation.completed'], 
   return [
     head,
     ...lines.slice(0, RESULT_LINES),
-    ...(left > 0 ? [paint(style, 'dim', oneLine(`  … ${left} more lines`, style.width))] : []),
+    ...(left > 0 ? [paint(style, 'dim', oneLine(terminalTexts().moreLines(left), style.width))] : []),
   ].join('\n');
 }
 
@@ -111,26 +120,39 @@ export function renderFailed({ error }: FcmpData['conversation.failed'], style: 
     paint(style, 'dim', `  ${oneLine(`${name}: ${tellJson(value)}`, style.width - 2)}`),
   );
   return [
-    renderMarked('✗', 'red', `failed: ${error.code}`, style),
+    renderMarked(['✗', 'red'], terminalTexts().failed(error.code), style),
     wrapText(error.message, style.width, { first: '  ', rest: '  ' }),
     ...details,
   ].join('\n');
 }
 
 export function renderCanceled({ actor }: FcmpData['conversation.canceled'], style: Style): string {
-  return renderMarked('■', 'yellow', `canceled${actor ? ` by ${actor.name}` : ''}`, style);
+  return renderMarked(['■', 'yellow'], byActor(terminalTexts().canceled, actor), style);
 }
 
 export function renderDetail({ kind, text }: EngineDetail, style: Style): string {
   return paint(style, 'dim', oneLine(kind === 'warning' ? `! ${text}` : `${kind} | ${text}`, style.width));
 }
 
-// Empty where there are none.
+// Returns an empty string if there are none.
 export function renderDetails(counts: DetailCounts, style: Style): string {
-  const summary = summarizeDetails(counts);
-  return summary === '' ? '' : paint(style, 'dim', oneLine(`· engine details: ${summary}`, style.width));
+  const texts = terminalTexts();
+  const summary = summarizeDetails(counts, texts);
+  return summary === '' ? '' : paint(style, 'dim', oneLine(texts.engineDetails(summary), style.width));
 }
 
-function renderMarked(mark: string, ink: Ink, text: string, style: Style): string {
-  return wrapText(text, style.width, { first: paint(style, ink, `${mark} `), rest: '  ' });
+function summarizeDetails(
+  { stderr = 0, stdout = 0, warning = 0, done = 0 }: DetailCounts,
+  texts: TerminalTexts,
+): string {
+  return [
+    ...(stderr > 0 ? [texts.stderrLines(stderr)] : []),
+    ...(stdout > 0 ? [texts.stdoutLines(stdout)] : []),
+    ...(warning > 0 ? [texts.warnings(warning)] : []),
+    ...(done > 0 ? [texts.doneMarker] : []),
+  ].join(', ');
+}
+
+function renderMarked([sign, ink]: Mark, text: string, style: Style): string {
+  return wrapText(text, style.width, { first: paint(style, ink, `${sign} `), rest: '  ' });
 }

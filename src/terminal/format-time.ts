@@ -1,4 +1,4 @@
-// Figures as a person says them: durations, ages, sizes, counts.
+// Formats durations, ages, sizes and counts for people.
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -7,31 +7,33 @@ const DAY = 24 * HOUR;
 
 // How long something took: "850 ms", "1.2 s", "12 s", "2 m 5 s", "3 h 4 m".
 export function formatDuration(ms: number): string {
-  const given = Math.max(0, ms);
-  if (given < SECOND - 0.5) return `${Math.round(given)} ms`;
-  if (given < 9.95 * SECOND) return `${(given / SECOND).toFixed(1)} s`;
-  return inTwo(Math.round(given / SECOND) * SECOND);
+  const elapsed = Math.max(0, ms);
+  if (elapsed < SECOND - 0.5) return `${Math.round(elapsed)} ms`;
+  if (elapsed < 9.95 * SECOND) return `${(elapsed / SECOND).toFixed(1)} s`;
+  return inTwo(Math.round(elapsed / SECOND) * SECOND);
 }
 
 // How long ago something was: "12 s", "3 m", "2 h 5 m", "5 d".
 export function formatAge(ms: number): string {
-  const given = Math.max(0, ms);
-  if (given < MINUTE) return `${Math.floor(given / SECOND)} s`;
-  if (given < HOUR) return `${Math.floor(given / MINUTE)} m`;
-  if (given < DAY) return inTwo(given);
-  return `${Math.floor(given / DAY)} d`;
+  const elapsed = Math.max(0, ms);
+  if (elapsed < MINUTE) return `${Math.floor(elapsed / SECOND)} s`;
+  if (elapsed < HOUR) return `${Math.floor(elapsed / MINUTE)} m`;
+  if (elapsed < DAY) return inTwo(elapsed);
+  return `${Math.floor(elapsed / DAY)} d`;
 }
 
 function inTwo(ms: number): string {
   if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`;
-  if (ms < HOUR) return both(ms, MINUTE, 'm', SECOND, 's');
-  if (ms < DAY) return both(ms, HOUR, 'h', MINUTE, 'm');
-  return both(ms, DAY, 'd', HOUR, 'h');
+  if (ms < HOUR) return both(ms, [MINUTE, 'm'], [SECOND, 's']);
+  if (ms < DAY) return both(ms, [HOUR, 'h'], [MINUTE, 'm']);
+  return both(ms, [DAY, 'd'], [HOUR, 'h']);
 }
 
-function both(ms: number, large: number, largeName: string, small: number, smallName: string): string {
-  const rest = Math.floor((ms % large) / small);
-  return `${Math.floor(ms / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`;
+type Unit = readonly [ms: number, name: string];
+
+function both(ms: number, [largeMs, large]: Unit, [smallMs, small]: Unit): string {
+  const rest = Math.floor((ms % largeMs) / smallMs);
+  return `${Math.floor(ms / largeMs)} ${large}${rest > 0 ? ` ${rest} ${small}` : ''}`;
 }
 
 // "512 B", "3.4 MB".

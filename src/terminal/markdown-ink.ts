@@ -12,11 +12,11 @@ export class MarkdownInk {
   #isHeading = false;
   #isCode = false;
   #isFenced = false;
-  // The marks that the line begins with, as far as they may be a fence.
+  // The marks at the start of the line while they may be a fence; null otherwise.
   #lineStart: string | null = '';
   #stars = 0;
 
-  // The character with what colours it.
+  // Returns the character with its colour codes.
   wrap(cluster: string): string {
     const start = this.#lineStart;
     this.#lineStart = start !== null && cluster === '`' ? start + cluster : null;
@@ -43,7 +43,7 @@ export class MarkdownInk {
     return bold + code;
   }
 
-  // Nothing follows.
+  // Ends all colours at the end of the text.
   end(): string {
     const rest = this.endLine();
     const fence = this.#isFenced ? CODE_OFF : '';
@@ -52,7 +52,7 @@ export class MarkdownInk {
   }
 
   #toggleFence(cluster: string): string {
-    // The first two marks looked like code of one line that was closed at once.
+    // The first two marks looked like empty inline code.
     this.#isCode = false;
     this.#isFenced = !this.#isFenced;
     return this.#isFenced ? CODE + cluster : cluster + CODE_OFF;

@@ -1,10 +1,10 @@
 // Separates pasted text from typed keys by the marks that a terminal sets around a paste (bracketed paste). A paste is
 // one text whatever it contains: an end mark inside the text does not turn the rest into keys, because whatever follows
-// an end mark without a pause still belongs to the paste. Marks may come cut in pieces. The size is bounded.
+// an end mark without a pause still belongs to the paste. A mark may arrive in pieces. The size is bounded.
 
 export type PasteEvent =
   | { readonly kind: 'keys'; readonly text: string }
-  // Line ends are \n. Null: more than MAX_PASTE_CHARS came, and nothing of it is kept.
+  // Line ends are \n. Null for more than MAX_PASTE_CHARS, of which nothing is kept.
   | { readonly kind: 'paste'; readonly text: string | null };
 
 export const PASTE_ON = '\u001b[?2004h';
@@ -16,13 +16,13 @@ const END = '\u001b[201~';
 
 export class PasteReader {
   #state: 'keys' | 'paste' | 'settling' = 'keys';
-  // The beginning of a mark whose end has not come yet.
+  // The beginning of an incomplete mark.
   #held = '';
   #text = '';
   #isTooLong = false;
   #isForgotten = false;
 
-  // Something is kept back that a pause makes clear: call pause() when nothing came for a while.
+  // Whether held-back input depends on a pause: call pause() when no input arrived for a while.
   get waits(): boolean {
     return this.#state === 'settling' || (this.#state === 'keys' && this.#held !== '');
   }
@@ -35,7 +35,7 @@ export class PasteReader {
       const mark = this.#state === 'paste' ? END : START;
       const at = rest.indexOf(mark);
       const end = at === -1 ? rest.length - openMark(rest, mark) : at;
-      this.#take(rest.slice(0, end), events);
+      this.#add(rest.slice(0, end), events);
       if (at === -1) {
         this.#held = rest.slice(end);
         break;
@@ -46,7 +46,7 @@ export class PasteReader {
     return events;
   }
 
-  // Nothing came for a while: a paste that ended is whole, and half a mark was typed.
+  // Call after a pause: an ended paste is complete, and an incomplete mark was typed as keys.
   pause(): PasteEvent[] {
     if (this.#state === 'settling') return this.#end();
     if (this.#state !== 'keys' || this.#held === '') return [];
@@ -55,7 +55,7 @@ export class PasteReader {
     return [{ kind: 'keys', text }];
   }
 
-  // What came so far belongs to nothing, the rest of a paste that has begun included.
+  // Discards the input so far, including the rest of a paste that has started.
   forget(): void {
     if (this.#state === 'paste') this.#isForgotten = true;
     else this.#state = 'keys';
@@ -63,7 +63,7 @@ export class PasteReader {
     this.#text = '';
   }
 
-  #take(text: string, events: PasteEvent[]): void {
+  #add(text: string, events: PasteEvent[]): void {
     if (text === '' || this.#isForgotten) return;
     if (this.#state === 'keys') return void events.push({ kind: 'keys', text });
     this.#isTooLong ||= this.#text.length + text.length > MAX_PASTE_CHARS;

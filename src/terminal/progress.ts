@@ -1,14 +1,15 @@
-// What the engine does right now, folded from the events, and the one line that says so. The line leaves the last
-// column free, so that no terminal wraps it.
+// Folds events into the current activity of the engine, and renders it as one line. The line leaves the last column
+// free, so that no terminal wraps it.
 import { textWidth } from './text-width.js';
 import type { FcmpData, FcmpEvent } from '../fcmp/event.js';
 import { formatCount, formatDuration } from './format-time.js';
 import { exactLine, fitLine, oneLine } from './safe-text.js';
 import { paint, type Style } from './style.js';
+import { terminalTexts } from './texts.js';
 import { tellInput } from './tool-text.js';
 import { countTokens } from './usage-text.js';
 
-export interface RunningTool {
+interface RunningTool {
   readonly key: string;
   readonly name: string;
   readonly what: string;
@@ -20,7 +21,7 @@ export interface Activity {
   readonly doing: 'starting' | 'thinking' | 'writing';
   readonly engine: string | null;
   readonly attempt: number;
-  // When the run was queued or the turn began; the tools have times of their own.
+  // When the run was queued or the turn started; tools have their own times.
   readonly since: number;
   readonly tools: readonly RunningTool[];
   readonly tokens: number;
@@ -82,7 +83,7 @@ function enter(activity: Activity, state: string, at: number): Activity {
   return { ...entered, phase: state === 'waiting_user' ? 'waiting' : 'over' };
 }
 
-// Null when nothing is under way.
+// Returns null when no work is in progress.
 export function progressLine(activity: Activity, nowMs: number, style: Style): string | null {
   if (activity.phase === 'waiting' || activity.phase === 'over') return null;
   const width = style.width - 1;
@@ -90,14 +91,14 @@ export function progressLine(activity: Activity, nowMs: number, style: Style): s
   const tool = activity.phase === 'working' ? activity.tools.at(-1) : undefined;
   const facts = [
     formatDuration(Math.max(0, Math.floor((nowMs - (tool ?? activity).since) / 1000) * 1000)),
-    activity.tools.length > 1 ? `${activity.tools.length - 1} more running` : '',
-    activity.attempt > 1 ? `attempt ${activity.attempt}` : '',
-    activity.tokens > 0 ? `${formatCount(activity.tokens)} tokens` : '',
+    activity.tools.length > 1 ? terminalTexts().moreRunning(activity.tools.length - 1) : '',
+    activity.attempt > 1 ? terminalTexts().turn(activity.attempt) : '',
+    activity.tokens > 0 ? terminalTexts().tokens(formatCount(activity.tokens)) : '',
   ].filter((fact) => fact !== '');
   const call = tool && `${tool.name}: ${tool.what}`.replace(/: $/, '');
   const label = call === undefined ? oneLine(doing(activity), width) : exactLine(call, width);
   const tail = () => facts.map((fact) => ` · ${fact}`).join('');
-  // The last fact matters least.
+  // Drops facts from the end, where they matter least.
   while (facts.length > 0 && width - 2 - textWidth(tail()) < Math.min(LEAST, textWidth(label))) facts.pop();
   const frame = FRAMES[Math.floor(Math.max(0, nowMs) / FRAME_MS) % FRAMES.length] ?? '';
   const text = fitLine(label, width - 2 - textWidth(tail()));
@@ -107,6 +108,7 @@ export function progressLine(activity: Activity, nowMs: number, style: Style): s
 }
 
 function doing({ phase, doing, engine }: Activity): string {
-  if (phase === 'queued') return 'queued';
-  return doing === 'starting' && engine !== null ? `starting ${engine}` : doing;
+  const texts = terminalTexts();
+  if (phase === 'queued') return texts.queued;
+  return doing === 'starting' && engine !== null ? texts.starting(engine) : texts.doing[doing];
 }

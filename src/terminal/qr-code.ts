@@ -1,4 +1,4 @@
-// A text as a QR code (ISO/IEC 18004, byte mode, error correction M, versions 1 to 12), and how it is drawn on a
+// Encodes a text as a QR code (ISO/IEC 18004, byte mode, error correction M, versions 1 to 12) and draws it on a
 // terminal.
 import type { Style } from './style.js';
 
@@ -210,7 +210,7 @@ function drawVersion(set: SetModule, version: number, size: number): void {
   }
 }
 
-// Of the value, shifted by so many bits, divided by the polynomial.
+// Returns the remainder of the shifted value divided by the polynomial.
 function remainder(value: number, shift: number, polynomial: number): number {
   let rest = value << shift;
   const length = 32 - Math.clz32(polynomial);
@@ -218,7 +218,7 @@ function remainder(value: number, shift: number, polynomial: number): number {
   return rest;
 }
 
-// How hard it is to read, by the standard: long runs, blocks, patterns like a finder, too much of one colour.
+// The penalty score of the standard: long runs, blocks, patterns like a finder, too much of one colour.
 function penaltyOf(matrix: readonly (readonly boolean[])[]): number {
   const size = matrix.length;
   const columns = matrix.map((_, column) => matrix.map((line) => line[column] ?? false));

@@ -1,6 +1,6 @@
-// A question as a person reads it: the prompt, what an approval is about, numbered options, fields, the default. The
-// numbers are the ones that the dialogue (answer.ts) takes. Nothing that is approved is left out: every line of every
-// change is shown, and each invisible character by its name, with a warning above.
+// Renders a question: the prompt, the action of an approval, numbered options, fields and the default. The dialogue
+// (answer.ts) accepts these numbers. Nothing that is approved is left out: every line of every change is shown, and
+// each invisible character by its name, with a warning above.
 import type { FcmpData } from '../fcmp/event.js';
 import { readFileChanges, summarizeChanges, type ChangedLine, type FileChange } from '../kernel/file-changes.js';
 import type { Json } from '../kernel/json.js';
@@ -8,13 +8,14 @@ import { nameInLine, warnOfNames } from '../kernel/visible-text.js';
 import { safeText } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
 import { showExact, wrapExact, wrapShown } from './wrap-exact.js';
+import { terminalTexts } from './texts.js';
 import { wrapText } from './wrap.js';
 
 type Asked = FcmpData['user.input.required'];
 type Option = Asked['options'][number];
 
 export type Question = Pick<Asked, 'kind' | 'prompt' | 'options' | 'fields' | 'default' | 'channel' | 'action'> & {
-  // It waits for longer than was agreed.
+  // The question has waited longer than its time limit.
   readonly overdue?: boolean | undefined;
 };
 
@@ -23,7 +24,7 @@ export function renderQuestion(question: Question, style: Style, lastMessage: st
   const changes = readFileChanges(question.action);
   const prompt = paintLines(style, 'bold', renderPrompt(question, style, lastMessage));
   const lines = [...warningLines(question, changes, style), prompt, ...changeLines(changes, style)];
-  // An approval is answered by its letters.
+  // An approval is answered with letters instead of options.
   const options = question.kind === 'approval' ? [] : question.options;
   lines.push(...optionLines(options, style, '  '), ...defaultLine(question.default, style, '  '));
   for (const [index, field] of fields.entries()) {
@@ -33,12 +34,12 @@ export function renderQuestion(question: Question, style: Style, lastMessage: st
     lines.push(...optionLines(field.options, style, indent), ...defaultLine(field.default, style, indent));
   }
   const margins = { first: '  ', rest: '  ' };
-  const overdue = wrapText('overdue: it waits for longer than agreed', style.width, margins);
+  const overdue = wrapText(terminalTexts().overdue, style.width, margins);
   if (question.overdue) lines.push(paintLines(style, 'red', overdue));
   return lines.join('\n');
 }
 
-// What is approved is shown to the letter; other questions are prose.
+// The action of an approval is shown exactly; other questions are prose.
 function renderPrompt(question: Question, style: Style, lastMessage: string | null): string {
   const margins = { first: paint(style, 'yellow', '? '), rest: '  ' };
   const prompt = promptOf(question, lastMessage);
@@ -61,28 +62,27 @@ function warningLines(question: Question, changes: readonly FileChange[], style:
   return [paintLines(style, 'red', wrapShown(warning, style.width, { first: '! ', wrapped: '  ' }))];
 }
 
-// What the reader has just seen is not said again.
+// Does not repeat a message that the reader has just seen.
 function promptOf({ kind, prompt, action, fields = [], channel }: Question, lastMessage: string | null): string {
-  if (channel === 'conversation' && prompt.trim() === lastMessage?.trim())
-    return 'The agent ended its turn. Say more, or finish.';
-  // Several questions that became one: its prompt is the list of them, which stands below.
+  if (channel === 'conversation' && prompt.trim() === lastMessage?.trim()) return terminalTexts().turnEnded;
+  // Several questions in one: the prompt repeats the list of fields below.
   const list = fields.map((field, index) => `${index + 1}. ${field.prompt}`).join('\n');
-  if (fields.length > 0 && prompt === list) return `The agent has ${fields.length} questions:`;
-  // One that says what it is about speaks for itself.
-  return kind === 'approval' && !action ? `The agent asks for permission: ${prompt}` : prompt;
+  if (fields.length > 0 && prompt === list) return terminalTexts().severalQuestions(fields.length);
+  // An approval with an action needs no introduction.
+  return kind === 'approval' && !action ? terminalTexts().permissionAsked(prompt) : prompt;
 }
 
-const KINDS: Readonly<Record<string, string>> = { add: 'new', delete: 'deleted', update: 'changed' };
 const INKS: Readonly<Record<ChangedLine['sign'], Ink>> = { '+': 'green', '-': 'red', ' ': 'dim', '@': 'cyan' };
 
-// Every line that is to be written, with its sign in front; `↪` marks a line that only wraps.
+// Every changed line with its sign in front; `↪` marks a wrapped line.
 function changeLines(changes: readonly FileChange[], style: Style): string[] {
   if (changes.length === 0) return [];
   const { width } = style;
   const lines = [paint(style, 'bold', `  ${summarizeChanges(changes)}`)];
   for (const change of changes) {
     const { path, moveTo, kind, added, removed } = change;
-    const name = `${KINDS[kind] ?? kind} ${nameInLine(path)}${moveTo === undefined ? '' : ` → ${nameInLine(moveTo)}`}`;
+    const moved = moveTo === undefined ? '' : ` → ${nameInLine(moveTo)}`;
+    const name = `${terminalTexts().changeKinds[kind] ?? kind} ${nameInLine(path)}${moved}`;
     lines.push(wrapShown(`${name} (+${added} −${removed})`, width, { first: '  ', rest: '  ', wrapped: '    ' }));
     for (const { sign, text } of change.lines) {
       const first = `  ${sign === '@' ? ' ' : sign} `;
@@ -105,7 +105,9 @@ function optionLines(options: readonly Option[], style: Style, indent: string): 
 
 function defaultLine(value: Json | undefined, style: Style, indent: string): string[] {
   if (value === undefined || value === null) return [];
-  return [paintLines(style, 'dim', wrapExact(`default: ${tellJson(value)}`, style.width, { first: indent }))];
+  return [
+    paintLines(style, 'dim', wrapExact(terminalTexts().default(tellJson(value)), style.width, { first: indent })),
+  ];
 }
 
 function paintLines(style: Style, ink: Ink, text: string): string {

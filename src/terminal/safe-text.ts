@@ -1,6 +1,6 @@
-// Text that others wrote, made harmless for a terminal: it cannot move the cursor, colour, ring, set a title or turn
-// the direction of writing. Nothing is dropped: what a terminal would obey or not show is shown by name (visible-text).
-// Newline and tab stay. The result is the same however the text was cut into pieces.
+// Makes untrusted text harmless for a terminal: it cannot move the cursor, colour, ring, set a title or change the
+// writing direction. Nothing is dropped: characters that a terminal would obey or not show are shown by name
+// (visible-text). Newline and tab stay. The result does not depend on how the text was split into pieces.
 import { NAME, nameInLine, nameInProse } from '../kernel/visible-text.js';
 import { textWidth } from './text-width.js';
 
@@ -14,7 +14,7 @@ export function safeText(text: string): string {
   return nameInProse(text);
 }
 
-// The same for text that comes in pieces: what is not clear yet is kept back.
+// The same for text that arrives in pieces: holds back an end whose meaning is not known yet.
 export class SafeStream {
   #rest = '';
   // The last character that was shown, on which a joiner or selector depends.
@@ -45,12 +45,12 @@ function lastCharacter(text: string): string {
   return pair > 0xffff ? text.slice(-2) : text.slice(-1);
 }
 
-// What a person takes for one character.
-export function clustersOf(text: string): Iterable<string> {
+// Splits a text into characters as people perceive them (grapheme clusters).
+function clustersOf(text: string): Iterable<string> {
   return /^[\n\t -~]*$/.test(text) ? text : Array.from(graphemes.segment(text), ({ segment }) => segment);
 }
 
-// The same, with each ⟨U+…⟩ as one.
+// The same, with each ⟨U+…⟩ as one token.
 export function tokensOf(shown: string): string[] {
   const tokens: string[] = [];
   let from = 0;
@@ -62,13 +62,13 @@ export function tokensOf(shown: string): string[] {
   return tokens;
 }
 
-// Prose in one line of at most so many columns. Of a path the end says more than the start.
+// Fits prose on one line of at most `columns`. For a path, keep the end, which says more than the start.
 export function oneLine(text: string, columns: number, keep: 'start' | 'end' = 'start'): string {
   const part = clipFor(text, columns, keep);
   return fitLine(safeText(part).replace(/\s+/g, ' ').trim(), columns, { keep, isCut: part !== text });
 }
 
-// A command, a path or an option in one line: every blank stays, and line ends are shown by name.
+// Fits a command, a path or an option on one line: keeps every space, and shows line ends by name.
 export function exactLine(text: string, columns: number, keep: 'start' | 'end' = 'start'): string {
   const part = clipFor(text, columns, keep);
   return fitLine(nameInLine(part), columns, { keep, isCut: part !== text });
@@ -80,7 +80,7 @@ interface Fit {
   readonly isCut?: boolean;
 }
 
-// Cuts a line that is safe already; an ellipsis stands where something is left out, and no name is cut in two.
+// Cuts a safe line: an ellipsis marks the cut, and no ⟨U+…⟩ name is split.
 export function fitLine(line: string, columns: number, { keep = 'start', isCut = false }: Fit = {}): string {
   if (!isCut && textWidth(line) <= columns) return line;
   if (columns < 1) return '';
@@ -96,7 +96,8 @@ export function fitLine(line: string, columns: number, { keep = 'start', isCut =
   return keep === 'start' ? `${fitting.join('').trimEnd()}…` : `…${fitting.toReversed().join('').trimStart()}`;
 }
 
-// A raw line may have 16 MiB; nobody draws more than a few code units a column. No character is cut in two.
+// Clips a text before it is measured: a raw line may have 16 MiB, and a column never needs more than a few code units.
+// Splits no character.
 function clipFor(text: string, columns: number, keep: 'start' | 'end'): string {
   const enough = columns * 16 + 64;
   if (text.length <= enough) return text;

@@ -1,6 +1,6 @@
-// Text with one status line below it. On a terminal the line is taken away before text is written and put back behind
-// it. Where a streamed text stands in the middle of a line, the status stands on the next one, and the cursor goes back
-// to the end of the text before more is written. Without a terminal there is no status line at all.
+// Writes text with one status line below it. On a terminal, the status line is erased before text is written and drawn
+// again after it. If the text ends in the middle of a line, the status is on the next line, and the cursor returns to
+// the end of the text before more is written. Without a terminal there is no status line.
 import { textWidth } from './text-width.js';
 
 const ERASE = '\r\u001b[2K';
@@ -12,7 +12,7 @@ export class Screen {
   readonly #tty: boolean;
   #status: string | null = null;
   #shown = false;
-  // The text of the line that is not ended.
+  // The text of the unfinished line.
   #line = '';
 
   constructor(sink: (text: string) => void, options: { readonly tty: boolean }) {
@@ -20,14 +20,14 @@ export class Screen {
     this.#tty = options.tty;
   }
 
-  // The text has no line wider than the screen, and no tabs: the terminal must not wrap by itself.
+  // The text must have no line wider than the screen and no tabs, so that the terminal never wraps it.
   write(text: string): void {
     if (text === '') return;
-    // One piece, so that nothing flickers.
+    // One write, so that nothing flickers.
     this.#sink(this.#erased() + text + this.#continued(text));
   }
 
-  // Null takes it away. The line must be narrower than the screen, and has no line end.
+  // Null removes the status line. The line must be narrower than the screen and has no line end.
   status(line: string | null): void {
     if (!this.#tty || line === this.#status) return;
     const erased = this.#erased();
@@ -36,7 +36,7 @@ export class Screen {
     if (change !== '') this.#sink(change);
   }
 
-  // What follows begins on a line of its own. Only a terminal needs that: something else is about to write there too.
+  // Starts a new line. Needed on a terminal before other code writes to it.
   endLine(): void {
     if (this.#line !== '') this.write('\n');
   }

@@ -1,17 +1,17 @@
-// How text looks on this terminal: colour or not, and how wide. Without colour no escape is ever made.
+// The style of terminal text: colour and width. Without colour, no escape sequence is written.
 import { styleText } from 'node:util';
 
 export interface Style {
   readonly colour: boolean;
-  // Columns; Infinity where nothing is to be wrapped or cut.
+  // Columns; Infinity to wrap and cut nothing.
   readonly width: number;
 }
 
 export type Ink = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
-// The caller has looked at the stream and at NO_COLOR; Node must not look again.
-const ASKED_BEFORE = { validateStream: false };
+// The caller has checked the stream and NO_COLOR; Node must not check again.
+const WITHOUT_CHECKS = { validateStream: false };
 
 export function paint(style: Pick<Style, 'colour'>, ink: Ink, text: string): string {
-  return style.colour && text !== '' ? styleText(ink, text, ASKED_BEFORE) : text;
+  return style.colour && text !== '' ? styleText(ink, text, WITHOUT_CHECKS) : text;
 }

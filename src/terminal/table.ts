@@ -1,5 +1,5 @@
-// Rows as aligned columns that fit the width: wide columns shrink, columns that may go go from the right, and in the
-// end every cell gives way. Widths are those on the screen. No line ends in blanks.
+// Renders rows as aligned columns that fit the width: wide columns shrink, droppable columns are dropped from the
+// right, and as a last resort every cell is cut. Measures widths on the screen. No line ends with spaces.
 import { textWidth } from './text-width.js';
 import { fitLine, oneLine } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
@@ -7,10 +7,10 @@ import { paint, type Ink, type Style } from './style.js';
 export interface Column {
   readonly header: string;
   readonly align?: 'left' | 'right';
-  // An id is of no use in parts: it is cut only when nothing else can give way.
+  // For ids, which are useless in parts: cut only as a last resort.
   readonly whole?: boolean;
   readonly droppable?: boolean;
-  // Which end of a long cell stays.
+  // Which end of a long cell is kept.
   readonly keep?: 'start' | 'end';
   readonly ink?: (cell: string) => Ink | null;
 }
@@ -44,7 +44,7 @@ export function renderTable(rows: readonly (readonly string[])[], columns: reado
       const column = columns[index] as Column;
       const cell = shown[at] ?? '';
       const blank = (widths[at] ?? 0) - textWidth(cell);
-      // Blanks are owed to the next cell that has something.
+      // Padding is written only before the next non-empty cell.
       if (cell !== '') {
         const before = owed + (column.align === 'right' ? blank : 0);
         const colour = ink(column, cell);
@@ -76,7 +76,7 @@ function keepColumns(columns: readonly Column[], least: readonly number[], width
   return kept;
 }
 
-// The widest gives way first, down to its floor; if that is not enough, down to the next.
+// Shrinks the widest column first, down to its floor; if that is not enough, down to the next floor.
 function shrink(natural: readonly number[], floors: readonly (readonly number[])[], width: number): number[] {
   const widths = [...natural];
   for (const floor of floors) {

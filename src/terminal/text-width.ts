@@ -1,11 +1,11 @@
-// How many columns a text takes. The tables that know it of every character take longer to load than a short command to
-// run: they are loaded by the first text that needs them.
+// Measures how many columns a text takes. The character tables take longer to load than a short command takes to run,
+// so the first text that needs them loads them.
 import { createRequire } from 'node:module';
 
 type Measure = (text: string) => number;
 
 const load = createRequire(import.meta.url);
-// A cut line ends with the ellipsis, so it is common even where all else is plain.
+// Includes the ellipsis, because many plain lines are cut.
 const PLAIN = /^[ -~…]*$/;
 let measure: Measure | undefined;
 

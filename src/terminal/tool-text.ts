@@ -1,5 +1,5 @@
-// A tool call on one line: how it ended, its name, what it was about, how long it took. Never wider than the screen.
-// The command or path is shown to the letter; a warning stands above one with invisible characters.
+// Renders a tool call on one line: outcome, name, subject and duration. Never wider than the screen. Shows the command
+// or path exactly, with a warning above if it contains invisible characters.
 import { textWidth } from './text-width.js';
 import type { FcmpData } from '../fcmp/event.js';
 import { asObject, type Json, type JsonObject } from '../kernel/json.js';
@@ -7,10 +7,11 @@ import { formatDuration } from './format-time.js';
 import { nameInLine, warnOfNames } from '../kernel/visible-text.js';
 import { exactLine, fitLine, oneLine } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
+import { terminalTexts } from './texts.js';
 
 type Completed = FcmpData['assistant.tool.completed'];
 
-// The members of an input that say what a call is about, the best first.
+// The members of an input that describe the subject of a call, the best first.
 const TELLING = ['command', 'cmd', 'file_path', 'filePath', 'path', 'pattern', 'query', 'url', 'prompt', 'description'];
 const SHELL = /^(?:\/\S+\/)?(?:ba|z|da)?sh -l?c (?:'((?:[^']|'\\'')*)'|"((?:[^"\\$`]|\\.)*)"|(\S+))$/s;
 const MARKS: Readonly<Record<Completed['status'], readonly [string, Ink]>> = {
@@ -20,9 +21,9 @@ const MARKS: Readonly<Record<Completed['status'], readonly [string, Ink]>> = {
 };
 // More than any line shows; an input may be a whole file.
 const ENOUGH = 2000;
-// Below this nobody can read what a call was about.
+// A shorter subject is unreadable.
 const LEAST = 8;
-// The names of line ends and tabs: a script of several lines is nothing to be warned of.
+// The names of line ends and tabs, which need no warning: scripts have several lines.
 const LINE_END = /⟨U\+000[9A]⟩/g;
 
 export function tellInput(input: Json): string {
@@ -55,31 +56,38 @@ function textOf(value: Json | undefined): string {
   return Array.isArray(value) && value.every((part) => typeof part === 'string') ? value.join(' ') : '';
 }
 
-// Some engines start every command by a shell: the person wants to see the command.
+// Some engines wrap every command in a shell; people want to see the command itself.
 function withoutShell(command: string): string {
   const match = command.length > ENOUGH ? null : SHELL.exec(command);
   if (!match) return command;
   return match[1]?.replaceAll("'\\''", "'") ?? match[2]?.replace(/\\(.)/gs, '$1') ?? match[3] ?? command;
 }
 
-export function renderTool(call: Completed, what: string, elapsedMs: number | null, style: Style): string {
+export interface ToolFacts {
+  // The command, path or other text that the call was about.
+  readonly subject: string;
+  // The measured time, for a call that does not report its own; null if unknown.
+  readonly elapsedMs: number | null;
+}
+
+export function renderTool(call: Completed, { subject, elapsedMs }: ToolFacts, style: Style): string {
   const [mark, ink] = MARKS[call.status];
   const took = call.duration_ms ?? elapsedMs;
   const facts = [
-    call.status === 'declined' ? 'declined' : '',
-    call.exit_code ? `exit ${call.exit_code}` : '',
+    call.status === 'declined' ? (terminalTexts().decided['decline'] ?? '') : '',
+    call.exit_code ? terminalTexts().exit(call.exit_code) : '',
     took === null ? '' : formatDuration(took),
   ].filter((fact) => fact !== '');
   const tail = facts.map((fact) => ` · ${fact}`).join('');
   const room = style.width - textWidth(`${mark} ${tail}`);
-  const warning = warnOfNames([nameInLine(call.name), nameInLine(what).replaceAll(LINE_END, '')]);
+  const warning = warnOfNames([nameInLine(call.name), nameInLine(subject).replaceAll(LINE_END, '')]);
   const above = warning === null ? '' : `${paint(style, 'red', fitLine(`! ${warning}`, style.width))}\n`;
   if (room < LEAST) return `${above}${paint(style, ink, mark)} ${exactLine(`${call.name}${tail}`, style.width - 2)}`;
   const name = exactLine(call.name, room < 2 * LEAST + 2 ? room : room - LEAST - 2);
   const reason = call.status === 'failed' && call.error ? oneLine(call.error, style.width) : '';
   const rest = Math.max(0, room - textWidth(name) - 2);
-  // What it was about and why it failed share the room.
-  const about = exactLine(what, reason === '' ? rest : Math.max(rest - textWidth(reason) - 3, Math.floor(rest / 2)));
+  // The subject and the reason of a failure share the rest of the line.
+  const about = exactLine(subject, reason === '' ? rest : Math.max(rest - textWidth(reason) - 3, Math.floor(rest / 2)));
   const why = reason === '' ? '' : fitLine(reason, rest - (about === '' ? 0 : textWidth(about) + 3));
   const middle = [about, why && paint(style, 'red', why)].filter((part) => part !== '').join(' · ');
   return (

@@ -1,8 +1,9 @@
-// Tokens and cost of a turn on one line. Engines that report each step are added up.
+// Renders the tokens and cost of a turn on one line. Adds up the steps of engines that report each step.
 import type { FcmpData } from '../fcmp/event.js';
 import { formatCount, formatDuration } from './format-time.js';
 import { oneLine } from './safe-text.js';
 import { paint, type Style } from './style.js';
+import { terminalTexts } from './texts.js';
 
 export type Usage = FcmpData['usage'];
 
@@ -16,7 +17,7 @@ const FIGURES = [
   'duration_ms',
 ] as const;
 
-// Figures of the whole turn win over those of its steps.
+// Figures of the whole turn replace those of its steps.
 export function addUsage(kept: Usage | null, next: Usage): Usage {
   if (kept === null || next.scope !== 'step') return next;
   if (kept.scope !== 'step') return kept;
@@ -38,15 +39,20 @@ export function renderUsage(usage: Usage, style: Style): string {
     output_tokens: output,
     reasoning_tokens: reasoning,
   } = usage;
+  const texts = terminalTexts();
   const parts = [
-    input === undefined ? '' : `${formatCount(input)} in${cached ? ` (${formatCount(cached)} cached)` : ''}`,
-    output === undefined ? '' : `${formatCount(output)} out${reasoning ? ` (${formatCount(reasoning)} thinking)` : ''}`,
+    input === undefined
+      ? ''
+      : `${texts.inputTokens(formatCount(input))}${cached ? texts.cachedTokens(formatCount(cached)) : ''}`,
+    output === undefined
+      ? ''
+      : `${texts.outputTokens(formatCount(output))}${reasoning ? texts.thinkingTokens(formatCount(reasoning)) : ''}`,
     input === undefined && output === undefined && usage.total_tokens !== undefined
       ? formatCount(usage.total_tokens)
       : '',
   ].filter((part) => part !== '');
   const facts = [
-    parts.length > 0 ? `tokens ${parts.join(', ')}${usage.scope === 'thread' ? ' so far' : ''}` : '',
+    parts.length > 0 ? `${texts.tokenFigures(parts.join(', '))}${usage.scope === 'thread' ? texts.soFar : ''}` : '',
     usage.cost_usd ? `$${usage.cost_usd.toFixed(usage.cost_usd < 0.1 ? 4 : 2)}` : '',
     usage.duration_ms === undefined ? '' : formatDuration(usage.duration_ms),
     usage.model ?? '',

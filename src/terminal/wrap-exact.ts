@@ -1,12 +1,12 @@
-// Wraps text that a person approves or relies on: every character is shown, blanks and blank lines included, and what a
-// terminal would not show has its name. Wrapped lines have a margin of their own, so that the text can be told from how
-// it was wrapped. Lines break behind a blank where there is one, and never inside a name that fits on a line.
+// Wraps text that a person approves or relies on: shows every character, spaces and blank lines included, and invisible
+// characters by name. Wrapped lines have their own margin, so that they differ from lines of the text. Lines break
+// after a space if there is one, and never inside a name that fits on a line.
 import { nameInvisible, nameOf } from '../kernel/visible-text.js';
 import { textWidth } from './text-width.js';
 import { tokensOf } from './safe-text.js';
 
 export interface ExactMargins {
-  // Before the first line, before each other line of the text, and before what is wrapped. All of the same width.
+  // Before the first line, before each other line of the text, and before wrapped lines. All of the same width.
   readonly first?: string;
   readonly rest?: string;
   readonly wrapped?: string;
@@ -15,7 +15,7 @@ export interface ExactMargins {
 const TAB = 4;
 const FEWEST_COLUMNS = 4;
 
-// The text as it is shown, before it is wrapped: a blank that ends a line would not be seen, and is named.
+// Returns the text as it is shown, before wrapping. Names a space at the end of a line, which would be invisible.
 export function showExact(text: string): string {
   return nameInvisible(text).replaceAll(/[ \t]$/gm, nameOf);
 }
@@ -24,7 +24,7 @@ export function wrapExact(text: string, width: number, margins: ExactMargins = {
   return wrapShown(showExact(text), width, margins);
 }
 
-// For text that has its names already.
+// For text whose invisible characters are already named.
 export function wrapShown(shown: string, width: number, margins: ExactMargins = {}): string {
   const { first = '', rest = first, wrapped = rest } = margins;
   const columns = Math.max(FEWEST_COLUMNS, width - Math.max(...[first, rest, wrapped].map(textWidth)));
@@ -41,7 +41,7 @@ function breakLine(line: string, columns: number): string[] {
   const lines: string[] = [];
   let shown = '';
   let width = 0;
-  // What stands behind the last blank, with its width.
+  // The text after the last space, with its width.
   let word = '';
   let wordWidth = 0;
   for (const token of tokensOf(line)) {
@@ -50,7 +50,7 @@ function breakLine(line: string, columns: number): string[] {
       const cell = each === '\t' ? ' '.repeat(TAB - ((width + wordWidth) % TAB)) : each;
       const cellWidth = textWidth(cell);
       while (width + wordWidth + cellWidth > columns && shown + word !== '') {
-        // A word that fills the line is broken; any other begins the next one.
+        // A word that fills the line is broken; any other word starts the next line.
         if (shown === '') {
           lines.push(word);
           word = '';

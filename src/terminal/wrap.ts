@@ -1,23 +1,23 @@
-// Wraps text to a width while it comes in pieces. A word is written when its end is known, so that it never has to be
-// taken back; Chinese and other wide characters break between each other. What was written does not depend on how the
-// text was cut. Blanks at the end of a line, and more than one blank line in a row, are left out.
+// Wraps text to a width while it arrives in pieces. Writes a word when its end is known, so that it never has to erase
+// it; lines may break between Chinese and other wide characters. The output does not depend on how the text was split.
+// Drops spaces at the end of a line, and all but one of several blank lines.
 import { textWidth } from './text-width.js';
 import type { MarkdownInk } from './markdown-ink.js';
 import { SafeStream, tokensOf } from './safe-text.js';
 
 const TAB = 4;
-// Wide enough for any character that a script writes; what is wider was made to be, and is taken apart.
+// Wide enough for the characters of any script; a wider cluster is artificial and is split.
 const WIDEST = 4;
-// Not at the start of a line, and not at its end, even beside a wide character.
+// Characters that must not start a line (CLOSING) or end one (OPENING), even next to a wide character.
 const CLOSING = /^[\p{Pe}\p{Pf},.:;!?%'"、。，．：；？！‰ー々…ぁぃぅぇぉっゃゅょァィゥェォッャュョ]/u;
-// They make the character before them wide; one that came after a pause is counted by itself.
+// Marks that widen the character before them; one that arrives after a pause is counted alone.
 const WIDENING = /^[\ufe0f\u20e3]/;
 const HALF_FLAG = /^\p{Regional_Indicator}$/u;
 const BLANK = /^[ \t\n]$/;
 const OPENING = /^[\p{Ps}\p{Pi}]/u;
 
 export interface Margins {
-  // Before the first line, and before each other; escapes in it do not count.
+  // Before the first line, and before each other line. Escape sequences have no width.
   readonly first?: string;
   readonly rest?: string;
 }
@@ -26,23 +26,23 @@ export class Wrapper {
   readonly #columns: number;
   readonly #margins: Required<Margins>;
   readonly #safe = new SafeStream();
-  // The last character: a mark may follow that belongs to it. A blank ends a word whatever follows.
+  // The last character, held back because a combining mark may follow. A space ends a word in any case.
   #tail = '';
-  // A word without its end.
+  // The incomplete word.
   #word: { readonly cluster: string; readonly width: number }[] = [];
   #wordWidth = 0;
   #last: { readonly cluster: string; readonly wide: boolean } | null = null;
-  // A word longer than a line, or begun before a pause, is broken where the line ends.
+  // A word longer than a line, or started before a pause, is broken at the end of the line.
   #overlong = false;
   #gap = 0;
   #newlines = 0;
   #column = 0;
-  #begun = false;
+  #hasStarted = false;
   #out = '';
 
   readonly #ink: MarkdownInk | null;
 
-  // `ink` colours what is written, without a change of its width.
+  // `ink` adds colour without changing the width.
   constructor(width: number, margins: Margins = {}, ink: MarkdownInk | null = null) {
     this.#ink = ink;
     const { first = '', rest = '' } = margins;
@@ -53,39 +53,39 @@ export class Wrapper {
   push(text: string): string {
     const clusters = tokensOf(this.#tail + this.#safe.push(text));
     this.#tail = BLANK.test(clusters.at(-1) ?? '') ? '' : (clusters.pop() ?? '');
-    for (const cluster of clusters) this.#take(cluster);
-    return this.#taken();
+    for (const cluster of clusters) this.#addCluster(cluster);
+    return this.#drain();
   }
 
-  // Nothing came for a while: the word so far is written as it stands. If it goes on, it goes on behind it, and is
-  // broken where the line ends.
+  // Call after a pause: writes the incomplete word as it is. The rest of the word follows it and is broken at the end
+  // of the line.
   pause(): string {
     if (!HALF_FLAG.test(this.#tail)) {
-      if (this.#tail !== '') this.#take(this.#tail);
+      if (this.#tail !== '') this.#addCluster(this.#tail);
       this.#tail = '';
     }
     if (this.#word.length > 0) {
       this.#writeWord();
       this.#overlong = true;
     }
-    return this.#taken();
+    return this.#drain();
   }
 
   end(): string {
-    for (const cluster of tokensOf(this.#tail + this.#safe.end())) this.#take(cluster);
+    for (const cluster of tokensOf(this.#tail + this.#safe.end())) this.#addCluster(cluster);
     this.#tail = '';
     this.#endWord();
     this.#out += this.#ink?.end() ?? '';
-    return this.#taken();
+    return this.#drain();
   }
 
-  #taken(): string {
+  #drain(): string {
     const out = this.#out;
     this.#out = '';
     return out;
   }
 
-  #take(cluster: string): void {
+  #addCluster(cluster: string): void {
     if (cluster === '\n') {
       this.#endWord();
       this.#out += this.#ink?.endLine() ?? '';
@@ -96,17 +96,17 @@ export class Wrapper {
       const column = (this.#newlines > 0 ? 0 : this.#column) + this.#gap;
       this.#gap += cluster === ' ' ? 1 : TAB - (column % TAB);
     } else if (cluster.startsWith(' ')) {
-      this.#take(' ');
-      this.#take(cluster.slice(1));
+      this.#addCluster(' ');
+      this.#addCluster(cluster.slice(1));
     } else {
       const width = Math.max(textWidth(cluster), WIDENING.test(cluster) ? 1 : 0);
       const isName = cluster.startsWith('⟨U+') && width <= this.#columns;
-      if (width <= WIDEST || isName) this.#takeLetter(cluster, width);
-      else for (const part of cluster) this.#takeLetter(part, textWidth(part));
+      if (width <= WIDEST || isName) this.#addLetter(cluster, width);
+      else for (const part of cluster) this.#addLetter(part, textWidth(part));
     }
   }
 
-  #takeLetter(cluster: string, width: number): void {
+  #addLetter(cluster: string, width: number): void {
     const wide = width > 1;
     if (this.#last && (this.#last.wide || wide) && !CLOSING.test(cluster) && !OPENING.test(this.#last.cluster))
       this.#endWord();
@@ -119,7 +119,7 @@ export class Wrapper {
     this.#word.push({ cluster: inked, width });
     this.#wordWidth += width;
     if (this.#wordWidth <= this.#columns) return;
-    // It fits on no line: it starts on a line of its own.
+    // The word fits on no line, so it starts on a new one.
     if (this.#column > 0 && this.#newlines === 0) this.#newlines = 1;
     this.#gap = 0;
     this.#startLine();
@@ -159,10 +159,10 @@ export class Wrapper {
     this.#column += width;
   }
 
-  // Line ends are written only when something follows them.
+  // Writes line ends only when text follows them.
   #startLine(): void {
-    if (!this.#begun) {
-      this.#begun = true;
+    if (!this.#hasStarted) {
+      this.#hasStarted = true;
       this.#out += this.#margins.first;
     } else if (this.#newlines > 0) {
       this.#out += `${this.#newlines > 1 ? '\n' : ''}\n${this.#margins.rest}`;

@@ -1,31 +1,30 @@
-// What the end of a turn means for its run, as data: the judgement, the events to store, and where the chart leads.
-// Pure; the caller stores it all in one transaction.
+// The end of a turn as data: the judgement, and the change of the run with its events. Pure; applyRunEvent stores the
+// change in one transaction.
 import { toTimestamp } from '../kernel/clock.js';
 import type { InteractionId } from '../kernel/ids.js';
-import { invariant } from '../kernel/invariant.js';
 import { asObject, asString } from '../kernel/json.js';
+import type { Values } from '../kernel/message-template.js';
 import { clip, redact } from '../kernel/redact.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
 import { NO_FACTS } from '../run/guards.js';
-import { judgeCompletion, type RunError, type TurnFacts, type Verdict } from '../run/judge-completion.js';
+import { judgeCompletion, type TurnFacts, type Verdict } from '../run/judge-completion.js';
+import type { RunError } from '../run/run-error.js';
 import type { Question } from '../run/interaction.js';
-import type { Edge } from '../run/statechart.js';
 import type { RunTransition } from '../journal/apply-run-event.js';
-import { takeEdge } from '../journal/take-edge.js';
 
 const MAX_ERROR_CHARS = 2000;
 
 export interface TurnEnd {
   readonly facts: TurnFacts;
   readonly now: number;
-  // The id for an interaction, should the run have to wait.
+  // The id of the interaction, if the run has to wait.
   readonly interactionId: InteractionId;
-  // Who canceled the run, if somebody did.
+  // The caller who canceled the run, if it was canceled.
   readonly canceledBy?: RaspData['lifecycle.state.changed']['actor'];
   readonly streams: RaspData['lifecycle.turn.ended']['streams'];
   readonly parser: RaspData['lifecycle.turn.ended']['parser'];
-  // Of the journal before these events, where there is one.
+  // The digest of the journal before these events, if there is one.
   readonly digest?: string;
   // Events of the turn's end that come before the judgement.
   readonly remarks?: readonly RaspDraft[];
@@ -33,13 +32,9 @@ export interface TurnEnd {
 
 export interface TurnConclusion {
   readonly verdict: Verdict;
-  readonly edge: Edge;
   readonly question: Question | null;
   readonly error: RunError | null;
-  // The closing events, the change of state last.
-  readonly drafts: readonly RaspDraft[];
-  // The same as what the door takes, with the events that come before the change of state.
-  readonly transition: RunTransition;
+  readonly transition: RunTransition & { readonly before: readonly RaspDraft[] };
 }
 
 export function concludeTurn(end: TurnEnd): TurnConclusion {
@@ -56,9 +51,6 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
     result: verdict.event === 'turn.succeeded' ? verdict.result : undefined,
     actor: verdict.event === 'run.canceled' ? end.canceledBy : undefined,
   };
-  const taken = takeEdge('running', change.event, change.facts, { ...change, now: end.now });
-  invariant(taken.legal, `a turn cannot end with ${verdict.event}`);
-
   const now = toTimestamp(end.now);
   const drafts: RaspDraft[] = [...(end.remarks ?? [])];
   if (verdict.completion === 'unknown') {
@@ -112,18 +104,17 @@ export function concludeTurn(end: TurnEnd): TurnConclusion {
       ),
     );
   }
-  const before = [...drafts];
-  drafts.push(taken.changed);
-  return { verdict, edge: taken.edge, question, error, drafts, transition: { ...change, before } };
+  return { verdict, question, error, transition: { ...change, before: drafts } };
 }
 
-// What an engine said may be long, and may hold a key.
-function toPublicError({ details, ...error }: RunError): RunError {
+// An engine's message may be long and may contain a key.
+function toPublicError({ details, values, ...error }: RunError): RunError {
   const cause = asObject(details?.cause);
   const message = asString(cause?.message);
   return {
     ...error,
     message: clear(error.message),
+    ...(values === undefined ? {} : { values: clearValues(values) }),
     ...(details === undefined
       ? {}
       : {
@@ -133,6 +124,12 @@ function toPublicError({ details, ...error }: RunError): RunError {
           },
         }),
   };
+}
+
+function clearValues(values: Values): Values {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? clear(value) : value]),
+  );
 }
 
 function clear(text: string): string {

@@ -1,6 +1,5 @@
-// Ends a turn that nobody can end in the ordinary way: its process is gone, and perhaps not everything it printed was
-// stored. Its logs are read again, what has no event yet is stored with it, and what the output shows is not lost: a
-// question, a session.
+// Ends a turn that cannot end in the ordinary way: its process has exited, and some of its output may not be stored.
+// Reads its logs again and stores output without events, so that a question or a session in the output is not lost.
 import { readAsks } from '../ask/ask-file.js';
 import { hearQuestions } from '../ask/witnesses.js';
 import type { Engine } from '../engines/engine.js';
@@ -8,29 +7,29 @@ import { buildHandle, createTurnParser, findEngine } from '../engines/registry.j
 import { newMemory, type ReaderMemory } from '../engines/turn-parser.js';
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import { asString } from '../kernel/json.js';
-import { readStoredJson } from '../kernel/stored-json.js';
 import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
-import type { RaspEvent } from '../rasp/event.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
-import { withUnanswered, type RunError } from '../run/judge-completion.js';
-import type { EngineSessionHandle } from '../run/session-handle.js';
+import { withUnanswered } from '../run/judge-completion.js';
+import type { RunError } from '../run/run-error.js';
+import { describeSession } from '../run/session-handle.js';
 import type { Actor, RunRecord } from '../store/store.js';
-import { applyRunEvent, type Applied } from '../journal/apply-run-event.js';
+import { applyRunEvent, type Applied, type ApplyDeps } from '../journal/apply-run-event.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
+import { everyEvent } from '../journal/every-event.js';
 import { summariseParser } from './parser-summary.js';
 import { runFolder } from '../journal/run-folder.js';
 import { isSessionThere } from './session-there.js';
 import { endsIn, LOG_BEGIN, logsOf, readLog, type LogEnds, type LogPaths } from '../journal/turn-logs.js';
 import { TurnWriter } from './turn-writer.js';
 
-const PAGE = 500;
-
 export type Ending =
   | { readonly event: 'restart.reconcile_failed' | 'turn.failed'; readonly error: RunError }
   | { readonly event: 'run.canceled'; readonly actor: Actor | undefined };
 
-export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending: Ending): Promise<Applied> {
+export type EndDeps = ApplyDeps & Pick<OrchestratorDeps, 'timers' | 'runtime'>;
+
+export async function endFromLogs(deps: EndDeps, run: RunRecord, ending: Ending): Promise<Applied> {
   const { reports, fold, version, at } = await readStored(deps, run);
   const writer = new TurnWriter(deps, run, () => {}, fold);
   const engine = findEngine(run.spec.engine);
@@ -46,7 +45,7 @@ export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending
   await add(parser.finish());
   await writer.flush();
   const evidence = parser.evidence();
-  // The tool may have taken a question that the engine had no time to print.
+  // The tool may have recorded a question that the engine had no time to print.
   const { questions } = hearQuestions(
     (await readAsks(folder.attempt(run.attempt_number).asks, null)).questions,
     evidence.questions,
@@ -60,6 +59,7 @@ export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending
       facts: NO_FACTS,
       ...('error' in ending ? { error: withUnanswered(ending.error, questions) } : { actor: ending.actor }),
       before: [
+        ...(await findSession(deps, run, evidence)),
         draft('lifecycle.turn.ended', {
           exit: { code: null, signal: null },
           completion: { result: 'interrupted', reason_code: reason },
@@ -68,65 +68,59 @@ export async function endFromLogs(deps: OrchestratorDeps, run: RunRecord, ending
           digest: writer.run.heads.digest,
         }),
       ],
-      handle: await findHandle(deps, run, evidence),
     },
     writer.journal,
   );
 }
 
-// The session of a first turn, if it is there, so that the run can be tried again from it.
-async function findHandle(
-  deps: OrchestratorDeps,
+// Finds the session of a first turn, if possible, so that a retry can continue it.
+async function findSession(
+  deps: Pick<EndDeps, 'store' | 'runtime'>,
   run: RunRecord,
   { sessionId }: TurnEvidence,
-): Promise<EngineSessionHandle | undefined> {
-  if (sessionId === null || (await deps.store.loadHandle(run.request_id))) return undefined;
+): Promise<RaspDraft[]> {
+  if (sessionId === null || (await deps.store.loadHandle(run.request_id))) return [];
   const handle = buildHandle(findEngine(run.spec.engine), sessionId, {
     cwd: run.spec.cwd,
     home: run.spec.home,
     attempt: run.attempt_number,
   });
-  return (await isSessionThere(deps, handle)) ? handle : undefined;
+  return (await isSessionThere(deps, handle))
+    ? [draft('lifecycle.session.confirmed', { session: describeSession(handle) })]
+    : [];
 }
 
 interface Stored {
   readonly fold: ConversationFold;
   readonly reports: Map<string, number>;
-  // Where in its logs the turn began.
+  // The offsets in its logs where the turn started.
   readonly at: LogEnds;
-  // Of the engine, as the turn began.
+  // The engine's version when the turn started.
   readonly version: string | undefined;
 }
 
-// What the journal holds: the fold as it was when the turn was cut off, and how often the parser reported what of this
-// turn.
-async function readStored(deps: OrchestratorDeps, run: RunRecord): Promise<Stored> {
+// Reads from the journal the fold at the time the turn was cut off, and how often the parser reported each event of
+// this turn.
+async function readStored(deps: Pick<EndDeps, 'store'>, run: RunRecord): Promise<Stored> {
   const fold = new ConversationFold(run.run_id);
   const reports = new Map<string, number>();
   let version: string | undefined;
   let at = LOG_BEGIN;
   const isResident = findEngine(run.spec.engine).resident !== undefined;
-  for (let fromSeq = 1; fromSeq <= run.heads.rasp_seq; fromSeq += PAGE) {
-    for (const line of await deps.store.readJournal(run.run_id, 'rasp', {
-      fromSeq,
-      toSeq: fromSeq + PAGE - 1,
-      limit: PAGE,
-    })) {
-      const event = readStoredJson(line) as RaspEvent;
-      const input = foldInputOf(event);
-      fold.push(input);
-      if (isResident) at = endsIn(event) ?? at;
-      if (event.attempt_number !== run.attempt_number) continue;
-      if (event.event.type === 'lifecycle.turn.started') version = asString(event.data.engine_version);
-      if (event.source.parser === ORCHESTRATOR) continue;
-      const key = reportKey(input.type, input.range, event.data);
-      reports.set(key, (reports.get(key) ?? 0) + 1);
-    }
+  for await (const event of everyEvent(deps.store, run.run_id)) {
+    const input = foldInputOf(event);
+    fold.push(input);
+    if (isResident) at = endsIn(event) ?? at;
+    if (event.attempt_number !== run.attempt_number) continue;
+    if (event.event.type === 'lifecycle.turn.started') version = asString(event.data.engine_version);
+    if (event.source.parser === ORCHESTRATOR) continue;
+    const key = reportKey(input.type, input.range, event.data);
+    reports.set(key, (reports.get(key) ?? 0) + 1);
   }
   return { fold, reports, version, at };
 }
 
-// The place tells an event of the output; one without a place is told by what it says.
+// An event of the output is identified by its byte range; an event without a range by its data.
 function reportKey(type: string, range: ByteRange | null, data: unknown): string {
   return range ? `${type} ${range.stream} ${range.from} ${range.to}` : `${type} ${JSON.stringify(data)}`;
 }
@@ -137,7 +131,7 @@ function takeOne(counts: Map<string, number>, key: string): boolean {
   return count > 0;
 }
 
-// What the turns before have left for the parser of this one.
+// Rebuilds the parser's memory of the earlier turns.
 async function remember(engine: Engine, logs: LogPaths, at: LogEnds): Promise<ReaderMemory> {
   const memory = newMemory();
   if (!engine.resident || at.stdout === 0) return memory;

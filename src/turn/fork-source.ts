@@ -1,8 +1,8 @@
-// What a run begins with a copy of, as its spec has it; null: it begins with nothing.
+// Returns the session that a run starts with a copy of, from its spec; null if there is none.
 import type { RunSpec } from '../store/store.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 
-// A session of an ended run that the new one goes on with.
+// A session of an ended run that the new run continues.
 export interface Continuation {
   readonly run_id: string;
   readonly handle: EngineSessionHandle;

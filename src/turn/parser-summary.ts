@@ -1,11 +1,11 @@
-// The parser's counts of one turn, as turn.ended carries them.
+// The parser's counts of one turn, in the form of turn.ended.
 import type { ParserCounts } from '../engines/emitter.js';
 import type { RaspData } from '../rasp/event.js';
 
 export type ParserSummary = RaspData['lifecycle.turn.ended']['parser'];
 
 export function summariseParser(counts: ParserCounts): ParserSummary {
-  // Nothing printed is neither a hit nor a miss.
+  // A turn without output is neither a hit nor a miss.
   return {
     ...counts,
     warnings: { ...counts.warnings },

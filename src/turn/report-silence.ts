@@ -1,12 +1,11 @@
-// A turn whose engine prints nothing: the silence is stored as an event, together with its notifications. The turn goes
-// on.
+// Stores the silence of an engine as an event, together with its notifications. The turn continues.
 import { toTimestamp } from '../kernel/clock.js';
 import { draft } from '../rasp/draft.js';
 import { buildSilenceDeliveries } from '../journal/build-deliveries.js';
-import type { TurnScene } from './turn-scene.js';
+import type { TurnContext } from './turn-context.js';
 
 export function reportSilence(
-  { deps, options, writer }: Pick<TurnScene, 'deps' | 'options' | 'writer'>,
+  { deps, options, writer }: Pick<TurnContext, 'deps' | 'options' | 'writer'>,
   isToolRunning: boolean,
 ): void {
   const { run } = writer;

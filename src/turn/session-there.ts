@@ -1,10 +1,13 @@
-// Whether a session can be found. One that cannot be looked for counts as not there.
+// Whether a session exists. False also if the search fails.
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
 
-export async function isSessionThere({ host }: OrchestratorDeps, handle: EngineSessionHandle): Promise<boolean> {
+export async function isSessionThere(
+  { runtime }: Pick<OrchestratorDeps, 'runtime'>,
+  handle: EngineSessionHandle,
+): Promise<boolean> {
   try {
-    return await host.hasSession(handle);
+    return await runtime.hasSession(handle);
   } catch {
     return false;
   }

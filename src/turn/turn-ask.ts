@@ -1,4 +1,4 @@
-// The question tool of one turn: what starts it, what marks what it writes down, and what it heard.
+// The question tool of one turn: its command, the nonce that marks its records, and the questions it recorded.
 import { readAsks } from '../ask/ask-file.js';
 import { hearQuestions } from '../ask/witnesses.js';
 import type { DiagnosticCode } from '../contract/error-codes.js';
@@ -15,15 +15,18 @@ export interface TurnAsk {
   readonly nonce: string;
 }
 
-// An auto run gets none, and is told not to ask.
-export function askFor({ host, dataDir, ids }: OrchestratorDeps, run: RunRecord): TurnAsk | null {
-  if (!host.askTool || run.spec.execution_mode === 'auto') return null;
+// An auto run gets no tool, and its prompt says not to ask.
+export function askFor(
+  { runtime, dataDir, ids }: Pick<OrchestratorDeps, 'runtime' | 'dataDir' | 'ids'>,
+  run: RunRecord,
+): TurnAsk | null {
+  if (!runtime.askTool || run.spec.execution_mode === 'auto') return null;
   const { asks: file } = runFolder(dataDir, run.run_id).attempt(run.attempt_number);
   const nonce = ids.interaction();
-  return { command: [...host.askTool, '--file', file, '--nonce', nonce], file, nonce };
+  return { command: [...runtime.askTool, '--file', file, '--nonce', nonce], file, nonce };
 }
 
-// What the question tool wrote down, with what the output shows.
+// Combines the questions that the tool recorded with those in the output.
 export async function hearAsks(
   engine: Engine,
   ask: TurnAsk | null,

@@ -1,9 +1,14 @@
-// How a turn that runs is ended from outside. The wish may come before the process is there.
+// Ends a running turn from outside. The request may arrive before the turn has a process or a writer.
 import type { EndReason } from '../process/child.js';
-import type { Actor } from '../store/store.js';
+import type { Actor, CancelRequest } from '../store/store.js';
+
+export interface TurnRecorder {
+  flush(): Promise<void>;
+  recordCancel(request: CancelRequest): Promise<void>;
+}
 
 interface Endable {
-  // The first reason counts.
+  // Only the first reason has an effect.
   end(reason: EndReason): void;
 }
 
@@ -12,7 +17,8 @@ type Reason = 'canceled' | 'shutdown' | 'runaway' | 'other_session';
 export class TurnControl {
   #child: Endable | null = null;
   #reason: Reason | null = null;
-  #flush: () => Promise<void> = async () => {};
+  #writer: TurnRecorder | null = null;
+  #canceling: CancelRequest | null = null;
   canceledBy: Actor | undefined;
   isLost = false;
 
@@ -20,8 +26,12 @@ export class TurnControl {
     return this.#reason === 'shutdown';
   }
 
-  cancel(actor: Actor | undefined): void {
-    if (this.#reason === null) this.canceledBy = actor;
+  // Resolves when the request is stored and the engine is being ended. A request that could not be stored ends the
+  // engine as well: the writer reports its own failure.
+  async cancel(request: CancelRequest): Promise<void> {
+    if (this.#reason === null && this.#canceling === null) this.canceledBy = request.actor ?? undefined;
+    this.#canceling ??= request;
+    await this.#writer?.recordCancel(request).catch(() => {});
     this.#end('canceled');
   }
 
@@ -29,31 +39,31 @@ export class TurnControl {
     this.#end('shutdown');
   }
 
-  // The turn is not this host's any more: it is ended, and nothing is stored of that.
+  // This host no longer owns the turn: ends it and stores nothing.
   lose(): void {
     this.isLost = true;
     this.#end('shutdown');
   }
 
-  // What stores the events of the turn that wait to be stored.
-  onAbandon(flush: () => Promise<void>): void {
-    this.#flush = flush;
+  attachWriter(writer: TurnRecorder): void {
+    this.#writer = writer;
+    if (this.#canceling) void writer.recordCancel(this.#canceling).catch(() => {});
   }
 
-  // This process has crashed: the events that wait are stored, and the engine is ended. The end of the turn is not
-  // stored: the next start finds it running, and knows what that means.
+  // This process has crashed: stores the buffered events and ends the engine. The end of the turn is not stored, so the
+  // next start finds the run running and recovers it.
   async abandon(): Promise<void> {
     this.isLost = true;
-    await this.#flush().catch(() => {});
+    await this.#writer?.flush().catch(() => {});
     this.lose();
   }
 
-  // The engine would go on for ever without getting anywhere.
+  // The engine would continue forever without making progress.
   stopRunaway(): void {
     this.#end('runaway');
   }
 
-  // The engine works in another conversation than the one it was to continue.
+  // The engine works in a different conversation than the one it should continue.
   stopOtherSession(): void {
     this.#end('other_session');
   }

@@ -1,4 +1,4 @@
-// Several processes that want the same thing in the same moment: one has it, and the others are told so.
+// Several processes compete for the same lock or file: one gets it, and the others get an error.
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,12 +1,12 @@
-// The library with a scripted server instead of Codex. What a test opens is closed after it.
+// The library with a scripted server instead of Codex. Closes after each test everything that the test opened.
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach } from 'vitest';
 import { start, type CodexAppServer, type ServerEvent, type StartOptions } from '../../src/app-server/index.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import type { Timers } from '../../src/process/timers.js';
+import { afterEachTest } from '../support/hooks.js';
 import { onlyLong, SimulatedTimers } from '../support/simulated-timers.js';
 
 const FAKE = fileURLToPath(new URL('../support/fake-app-server.mjs', import.meta.url));
@@ -24,7 +24,7 @@ export interface FakeDesk {
 }
 
 const endings: (() => Promise<unknown> | void)[] = [];
-afterEach(async () => {
+afterEachTest(async () => {
   for (const end of endings.splice(0).toReversed()) await end();
 });
 

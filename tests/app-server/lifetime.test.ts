@@ -1,4 +1,4 @@
-// The server from start to end on a scripted one: what is kept of it, who hears of it, and that nothing of it is left.
+// The life cycle of a scripted server: its recordings, its readers, and that no process or file lock remains.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -59,7 +59,7 @@ test('the process has its own home, the folder, and nothing else of the environm
   expect(cwd).toBe(desk.taskDir);
 });
 
-test('lines that cannot be read are events in their place, and the conversation goes on', async () => {
+test('unreadable lines become events in their place, and the conversation continues', async () => {
   const server = await openFakeDesk().open();
   const thread = await threadIn(server);
   await server.turns.start(thread, 'garbage');
@@ -84,7 +84,7 @@ async function count(events: AsyncIterable<ServerEvent>): Promise<number> {
   return seen;
 }
 
-test('a reader that stands still holds up neither the server nor another reader, and misses nothing', async () => {
+test('a stalled reader delays neither the server nor another reader, and misses nothing', async () => {
   const server = await openFakeDesk().open();
   const slow = server.events();
   const flood = server.request('test/flood', { count: 20_000 });
@@ -108,7 +108,7 @@ test('a reader that waits is ended by its signal', async () => {
   expect(await nothing).toEqual({ done: true, value: undefined });
 });
 
-test('a reader that waits ends at once when it is told to return', async () => {
+test('a waiting reader ends at once when return is called', async () => {
   const server = await openFakeDesk().open();
   const reader = server.events();
   const nothing = reader.next();
@@ -116,7 +116,7 @@ test('a reader that waits ends at once when it is told to return', async () => {
   expect(await nothing).toEqual({ done: true, value: undefined });
 });
 
-test('the death of the server fails what waits, gives out the line it was saying, and ends the readers', async () => {
+test('the death of the server fails pending requests, emits its partial line, and ends the readers', async () => {
   const server = await openFakeDesk().open();
   const events: ServerEvent[] = [];
   const reading = (async () => {
@@ -151,7 +151,7 @@ test('a server that ignores the end of its input and SIGTERM is killed', async (
   expect(leftOf(desk.root)).toEqual([]);
 });
 
-test('what the server has started in a session of its own is gone with it', async () => {
+test('processes that the server started in a session of their own are ended with it', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
   const { pid } = (await server.request('test/child')) as { pid: number };
@@ -202,7 +202,7 @@ test('an instance has one owner at a time, also of many who come at once, and is
 });
 
 test.each(['4194305 1\n', '', 'nonsense'])(
-  'an owner that is dead (%j) has nothing, and what it left running is ended',
+  'a dead owner (%j) holds no lock, and processes it left running are ended',
   async (owner) => {
     const desk = openFakeDesk();
     const path = join(desk.taskDir, 'agents/one');
@@ -250,7 +250,7 @@ test('files are for the user alone, and settings that are no TOML are named', as
 
 test('the package offers the library by its name', () => {
   const program =
-    "import('parley/codex-app-server').then((library) => console.log(Object.keys(library).sort().join(' ')))";
+    "import('parley-agents/codex-app-server').then((library) => console.log(Object.keys(library).sort().join(' ')))";
   const printed = execFileSync(process.execPath, ['-e', program], {
     cwd: new URL('../..', import.meta.url),
     encoding: 'utf8',
@@ -258,7 +258,7 @@ test('the package offers the library by its name', () => {
   expect(printed.trim()).toBe('AppServerError JsonRpcError PeerEndedError RequestTimeoutError start');
 });
 
-test('once it is closed nothing is written any more: a folder that is removed then stays away', async () => {
+test('after close nothing is written: a folder that is removed then stays removed', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
   const thread = await threadIn(server);

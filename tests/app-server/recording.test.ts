@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lockAgent } from '../../src/app-server/agent-lock.js';
-import { detachRecording, Recording } from '../../src/app-server/recording.js';
+import { detachRecording, Recording } from '../../src/process/recording.js';
 
 let dir = '';
 const paths = () => ({
@@ -19,20 +19,20 @@ afterEach(() => rmSync(dir, { recursive: true }));
 
 test('after a detach, recorded lines stay, the former owner adds none, and the next owner appends', async () => {
   const former = await Recording.open(paths());
-  await former.events.append(Buffer.from('{"n":1}\n'));
+  former.events.append(Buffer.from('{"n":1}\n'));
   await detachRecording(paths());
   const next = await Recording.open(paths());
-  await former.events.append(Buffer.from('{"late":1}\n'));
-  await former.stderr.append(Buffer.from('late\n'));
+  former.events.append(Buffer.from('{"late":1}\n'));
+  former.stderr.append(Buffer.from('late\n'));
   former.request('{"late":1}\n');
-  await next.events.append(Buffer.from('{"n":2}\n'));
+  next.events.append(Buffer.from('{"n":2}\n'));
   next.request('{"n":3}\n');
   expect([paths().events, paths().stderr, paths().requests].map((path) => readFileSync(path, 'utf8'))).toEqual([
     '{"n":1}\n{"n":2}\n',
     '',
     '{"n":3}\n',
   ]);
-  expect(next.events.size).toBe(16);
+  expect(next.events.bytes).toBe(16);
   await Promise.all([former.close(), next.close()]);
   expect(readdirSync(dir).toSorted()).toEqual(['events.jsonl', 'requests.jsonl', 'stderr.log']);
 });

@@ -68,7 +68,7 @@ async function open(): Promise<Opened> {
 const promptOf = (params: JsonObject): Json => (params['input'] as { text: string }[])[0]?.text ?? null;
 
 describe('permissions', () => {
-  test.each(PERMISSIONS)('%s is said when a thread is started, resumed and forked', async (permission, sandbox) => {
+  test.each(PERMISSIONS)('%s is sent when a thread is started, resumed and forked', async (permission, sandbox) => {
     for (const [method, changes] of [
       ['thread/start', {}],
       ['thread/resume', { session: 'thread-9' }],
@@ -91,7 +91,7 @@ describe('permissions', () => {
 });
 
 describe('the question tool', () => {
-  test('is given to a new thread of an interactive run; a thread that goes on keeps its own', async () => {
+  test('is given to a new thread of an interactive run; a resumed thread keeps its own', async () => {
     const begun = await open();
     await begun.converse('plain', { model: 'gpt-5.5' });
     expect(begun.sent('thread/start')).toMatchObject([
@@ -121,8 +121,7 @@ describe('prompts', () => {
   test('the next one goes to the thread that is open', async () => {
     const { resident, converse, sent } = await open();
     await converse('plain');
-    for await (const line of resident.lines(resident.from, new AbortController().signal))
-      if (line.includes('turn/completed')) break;
+    for await (const line of resident.lines(resident.from)) if (line.text.includes('turn/completed')) break;
     await converse('again');
     expect(sent('thread/start')).toHaveLength(1);
     expect(sent('turn/start').map((params) => [params['threadId'], promptOf(params)])).toEqual([

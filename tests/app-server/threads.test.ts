@@ -1,4 +1,4 @@
-// Threads on a scripted server: what is sent to open one, and to take turns back, on new servers and old ones.
+// Threads on a scripted server: the requests that open them and roll turns back, on new and old servers.
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ const GIVEN = {
   approvalsReviewer: 'auto_review',
 } as const;
 
-test('a thread may read only, asks, and works in the folder of the instance, unless it is told otherwise', async () => {
+test('by default a thread is read-only, asks, and works in the folder of the instance', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
   await server.threads.start();
@@ -48,7 +48,7 @@ test('a resume sends sandbox, policy and folder of the start, from memory and fr
   });
 });
 
-test('what was given for a turn counts for a resume; what was refused with its turn does not', async () => {
+test('settings of a turn apply to a resume; settings of a refused turn do not', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
   const { thread } = await server.threads.start(GIVEN);
@@ -131,7 +131,7 @@ test('a rollback of a thread that is not loaded loads it first', async () => {
   ]);
 });
 
-test('a rollback uses thread/rollback where thread/revert is refused for what it is', async () => {
+test('a rollback uses thread/rollback where thread/revert is unsupported', async () => {
   const server = await openFakeDesk().open({ fake: 'old revert-refused' });
   const thread = await threadIn(server);
   expect((await server.threads.rollback(thread, 2)).id).toBe(thread);

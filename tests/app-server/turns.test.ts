@@ -1,4 +1,4 @@
-// Turns and their traps, on a scripted server: what the real one does only sometimes, it does each time.
+// Turns on a scripted server, including failures that the real one shows only sometimes.
 import { expect, test } from 'vitest';
 import { openFakeDesk, paramsSent, readTo, sent, threadIn, TIMEOUT_MS } from './fake-desk.js';
 
@@ -26,7 +26,7 @@ test('an interrupt ends the commands of the turn after the turn', async () => {
   ).toEqual(['turn/interrupt', 'thread/backgroundTerminals/clean']);
 });
 
-test('an interrupt that is never answered is over when the turn is', async () => {
+test('an unanswered interrupt resolves when the turn ends', async () => {
   const server = await openFakeDesk().open();
   const thread = await threadIn(server);
   await server.turns.start(thread, 'mute');
@@ -48,7 +48,7 @@ test('an interrupt of a turn that does not end fails in time, and the turn still
   await expect(server.turns.start(thread, 'plain')).rejects.toMatchObject({ code: 'turn_active' });
 });
 
-test('a server that cannot end the commands of a turn is interrupted all the same', async () => {
+test('a server that cannot end the commands of a turn is still interrupted', async () => {
   const server = await openFakeDesk().open({ fake: 'old' });
   const thread = await threadIn(server);
   await server.turns.start(thread, 'long');
@@ -77,7 +77,7 @@ test.each(['end first', 'plain', 'refused'])('after a turn of the kind "%s" the 
   expect((await server.turns.start(thread, 'plain')).turn.status).toBe('inProgress');
 });
 
-test('a turn that is not answered in time fails; if it begins all the same, the thread is not free', async () => {
+test('a turn that is not answered in time fails; if it still starts, the thread is busy', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
   const thread = await threadIn(server);
@@ -96,7 +96,7 @@ test('a turn that is not answered in time fails; if it begins all the same, the 
   expect((await server.turns.start(thread, 'plain')).turn.status).toBe('inProgress');
 });
 
-test('an interrupt of a turn of which nothing is heard fails: it may still begin', async () => {
+test('an interrupt of an unanswered turn fails, because the turn may still start', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
   const thread = await threadIn(server);
@@ -107,7 +107,7 @@ test('an interrupt of a turn of which nothing is heard fails: it may still begin
   await Promise.all([failed, interrupted]);
 });
 
-test('an interrupt that is refused is over when the server has the turn as ended', async () => {
+test('a refused interrupt resolves when the server reports the turn as ended', async () => {
   const server = await openFakeDesk().open();
   const thread = await threadIn(server);
   await server.turns.start(thread, 'forgotten');

@@ -1,4 +1,4 @@
-// What the question tool writes down, and what is read of it after any kind of end.
+// The file of the question tool, and how it is read after any kind of exit.
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ test('questions are read back in their order, with whether the tool was listed',
   expect(statSync(file).mode & 0o077).toBe(0);
 });
 
-test('what another turn wrote does not count, unless every nonce is asked for', async () => {
+test('questions of another turn are ignored, unless every nonce is requested', async () => {
   appendAsk(file, 'old', { type: 'asked', question: { prompt: 'Old?' } });
   appendAsk(file, 'new', { type: 'asked', question: { prompt: 'New?' } });
   expect((await readAsks(file, 'new')).questions).toEqual([{ prompt: 'New?' }]);

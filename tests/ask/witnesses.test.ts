@@ -1,4 +1,4 @@
-// One question told by two witnesses is one question; told by one of them it is a question too, and that is said.
+// A question reported by the tool and by the output is one question; reported by one of them it is kept with a warning.
 import { expect, test } from 'vitest';
 import { readReceipt, writeReceipt } from '../../src/ask/receipt.js';
 import { hearQuestions } from '../../src/ask/witnesses.js';
@@ -24,7 +24,7 @@ test('the same question asked twice stays two', () => {
   });
 });
 
-test('what only one of them saw counts, and is told', () => {
+test('a question that only one witness saw is kept and reported', () => {
   expect(hearQuestions([ONE], [])).toMatchObject({
     questions: [{ prompt: 'Which?' }],
     onlyRecorded: 1,
@@ -50,7 +50,7 @@ test('a question of another channel has no second witness and is left alone', ()
 const hear = (...receipts: (string | null)[]) =>
   hearQuestions([ONE, TWO], printed(ONE, TWO), { nonce: 'now', printed: receipts });
 
-test('a printed call without the nonce of this turn, or with another one, is reported but adds no question', () => {
+test('a printed call without the nonce of this turn is reported but adds no question', () => {
   expect(hear('now', 'now')).toMatchObject({ questions: { length: 2 }, unsigned: 0 });
   expect(hear('now', 'before')).toMatchObject({
     questions: { length: 2 },
@@ -62,7 +62,7 @@ test('a printed call without the nonce of this turn, or with another one, is rep
   expect(hear()).toMatchObject({ questions: { length: 2 }, unsigned: 2 });
 });
 
-test('a printed call that the file does not have is a question, and told once, whatever it was answered', () => {
+test('a printed call missing from the file becomes a question and is reported once, whatever its answer', () => {
   expect(hearQuestions([TWO], printed(ONE, TWO), { nonce: 'now', printed: [null, 'now'] })).toMatchObject({
     questions: { length: 2 },
     onlyRecorded: 0,

@@ -1,5 +1,5 @@
-// A real browser on the built console, served by the built server. What a test opens is closed after it; what a page
-// complains about fails the test.
+// A real browser on the built console, served by the built server. Closes everything after each test; an error in the
+// page fails the test.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
@@ -33,7 +33,7 @@ afterAll(async () => {
   await (await launched)?.close();
 });
 
-export interface Look {
+interface Look {
   readonly width?: number;
   readonly height?: number;
   readonly dark?: boolean;

@@ -1,5 +1,4 @@
-// The engines and their parsers in a real browser: what is there, what to do about the rest, and the figures as text
-// and as bars.
+// The engines page in a real browser: installed engines, advice for the others, and parser figures as text and bars.
 import { expect, test } from 'vitest';
 import { addToken } from '../../src/service/access/tokens.js';
 import { expectAccessible, openDesk, takePicture, type Desk, type Page } from './browser.js';
@@ -18,15 +17,15 @@ test('each engine says whether it is ready, which version it is, and what to do'
   const desk = await openDesk((site) => ({ ...site, env: { ...site.env, PARLEY_GEMINI_BIN: '/no/such/gemini' } }));
   const page = await desk.open('/engines');
   await card(page, 'rehearsal').getByText('✓ ready').waitFor();
-  expect(await card(page, 'rehearsal').textContent()).toContain('needs none');
-  expect(await card(page, 'codex').textContent()).toMatch(/not logged in.*proved with0\.166\.0.*codex login/s);
+  expect(await card(page, 'rehearsal').textContent()).toContain('not needed');
+  expect(await card(page, 'codex').textContent()).toMatch(/not logged in.*tested with0\.166\.0.*codex login/s);
   expect(await card(page, 'gemini').textContent()).toMatch(
     /not installed.*PARLEY_GEMINI_BIN=\/no\/such\/gemini is not a program/,
   );
   await page.getByText('No turn has ended yet.').waitFor();
 });
 
-test('figures of the parsers are shown as text and bars, with what a low rate means', async () => {
+test('figures of the parsers are shown as text and bars, with the meaning of a low rate', async () => {
   const desk = await openDesk();
   for (const prompt of ['[[answer Hi.]] [[done 1]]', '[[utf8]] [[stderr 3]] [[done 1]]', '[[exit0]]', '[[fail]]'])
     await play(desk, 'rehearsal', prompt);
@@ -38,7 +37,7 @@ test('figures of the parsers are shown as text and bars, with what a low rate me
     profiles: { engine: string; parsed: number; units: number; unknown: Record<string, number> }[];
   };
   const told = profiles.find(({ engine }) => engine === 'rehearsal');
-  expect(await rehearsal.textContent()).toContain(`${told?.parsed} of ${told?.units} pieces understood`);
+  expect(await rehearsal.textContent()).toContain(`${told?.parsed} of ${told?.units} pieces recognized`);
   for (const reason of Object.keys(told?.unknown ?? {})) expect(await rehearsal.textContent()).toContain(reason);
   expect(Object.keys(told?.unknown ?? {})).not.toEqual([]);
   expect(await page.locator('.profile-card').count()).toBe(profiles.length);
@@ -54,7 +53,7 @@ test('figures of the parsers are shown as text and bars, with what a low rate me
     width: 390,
     height: 844,
     touch: true,
-    token: addToken(desk.site.data, 'vera', 'viewer', '2026-01-01T00:00:00.000Z'),
+    token: addToken(desk.site.data, 'vera', { role: 'viewer', now: '2026-01-01T00:00:00.000Z' }),
   });
   await phone.getByText('4 turns ended').waitFor();
   expect(await phone.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390);
@@ -101,24 +100,24 @@ test('a low hit rate, oddities and names that are no names are shown as they are
       unknown: {},
     },
   ];
-  await page.route('**/v1/engines', (route) => route.fulfill({ json: { engines } }));
+  await page.route('**/v1/engines', (route) => route.fulfill({ json: { engines, defaults: {} } }));
   await page.route('**/v1/metrics/parsers', (route) => route.fulfill({ json: { profiles } }));
   await page.getByRole('link', { name: 'Engines' }).click();
   await page.getByText('84.2 %').waitFor();
   await page.getByText('hit rate: low').waitFor();
   expect(await page.locator('.profile-card').first().textContent()).toMatch(
-    /1,200 turns ended, 3 of them without a clear end.*NO_SUCCESS_SIGNAL3.*UNKNOWN_EVENT_TYPE150/s,
+    /1,200 turns ended, 3 of them without a clear result.*NO_SUCCESS_SIGNAL3.*UNKNOWN_EVENT_TYPE150/s,
   );
   // One that is missing is not rounded away.
   await page.getByText('99.9 %').waitFor();
-  await page.getByText('not the one that was proved').waitFor();
+  await page.getByText('not the tested version').waitFor();
   expect(await page.locator('main img').count()).toBe(0);
   expect(await page.evaluate('"hacked" in window')).toBe(false);
   await expectAccessible(page);
   await takePicture(page, 'engines-low');
 });
 
-test('the figures stay while the server is away, and go on when it is back', async () => {
+test('the figures stay while the server is down, and update when it is back', async () => {
   const desk = await openDesk();
   const page = await desk.open('/engines', { expects: GONE });
   await page.getByText('No turn has ended yet.').waitFor();

@@ -1,4 +1,5 @@
-// Many runs at once, as if they had been started and the server had gone before it could play them.
+// Creates many runs at once, as if a server had accepted them and stopped before it ran them.
+import { singleHost } from '../../src/ownership/single-host.js';
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createIds } from '../../src/kernel/ids.js';
@@ -14,8 +15,9 @@ export async function fillWith(site: Site, prompts: readonly string[]): Promise<
     clock: systemClock,
     ids: createIds(systemClock),
     dataDir: data.path,
-    queueLimit: Infinity,
-    host: {},
+    queueLimit: () => Infinity,
+    ...singleHost(data.store),
+    runtime: {},
   } as never;
   for (const prompt of prompts) await createRun(deps, { engine: 'rehearsal', prompt }, {});
   await data.close();

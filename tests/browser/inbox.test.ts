@@ -1,5 +1,4 @@
-// The inbox in a real browser: what waits is there, is answered by a click or two keys, and says what became of the
-// answer.
+// The inbox in a real browser: waiting questions, answers by click or by two keys, and the result of each answer.
 import { expect, test } from 'vitest';
 import { addToken } from '../../src/service/access/tokens.js';
 import { Gate } from '../support/gate.js';
@@ -35,7 +34,7 @@ async function answers(desk: Desk, id: string): Promise<unknown[]> {
   return events.filter(({ type }) => type === 'interaction.reply.accepted').map(({ data }) => data.response);
 }
 
-test('what waits is shown, oldest first, and is answered by a click', async () => {
+test('waiting questions are shown, oldest first, and answered by a click', async () => {
   const desk = await openDesk();
   const first = await ask(desk, `Set up the storage. ${ASK}`);
   await ask(desk, 'Another. [[ask And this?]]');
@@ -47,7 +46,7 @@ test('what waits is shown, oldest first, and is answered by a click', async () =
   await expectAccessible(page);
   await takePicture(page, 'inbox');
   await page.getByRole('button', { name: 'SQLite' }).click();
-  await page.getByText('Accepted').waitFor();
+  await page.getByText('Answer accepted').waitFor();
   await expect.poll(() => page.title()).toBe('(1) Inbox · Parley');
   await page.mouse.move(2, 2);
   await expect.poll(() => cards(page).count(), { timeout: 15_000 }).toBe(1);
@@ -63,12 +62,12 @@ test('by keyboard alone: j and k choose, a number answers, r writes and Ctrl+Ent
   await page.locator('.card.active', { hasText: 'First' }).waitFor();
   await page.keyboard.press('j');
   await page.keyboard.press('2');
-  await card(page, 'Second').getByText('Accepted').waitFor();
+  await card(page, 'Second').getByText('Answer accepted').waitFor();
   await page.keyboard.press('j');
   await page.keyboard.press('r');
   await page.keyboard.type('Neither: y, n, 1 and 2 are letters here');
   await page.keyboard.press('Control+Enter');
-  await card(page, 'Third').getByText('Accepted').waitFor();
+  await card(page, 'Third').getByText('Answer accepted').waitFor();
   await page.keyboard.press('k');
   await page.keyboard.press('k');
   await page.locator('.card.active', { hasText: 'First' }).waitFor();
@@ -89,6 +88,10 @@ test('an approval shows the exact command and is decided by y or n; one of a pat
     .filter({ hasText: 'echo hi > said.txt' })
     .first()
     .waitFor();
+  const asked = await card(page, 'echo hi > said.txt').locator('.asked').innerText();
+  expect(asked).toMatch(/^Run this command\?\n/);
+  expect(asked.match(/echo hi > said\.txt/g)).toHaveLength(1);
+  expect(asked).toMatch(/Reason\s+needs to run outside sandbox/);
   const patch = card(page, 'f.txt').locator('figure.diff');
   await patch.waitFor();
   expect(await patch.textContent()).toMatch(/new.*f\.txt.*\+1 −0.*hello/s);
@@ -97,13 +100,13 @@ test('an approval shows the exact command and is decided by y or n; one of a pat
   await takePicture(page, 'inbox-approvals');
   await page.locator('.card.active', { hasText: 'echo hi' }).waitFor();
   await page.keyboard.press('y');
-  await card(page, 'echo hi').getByText('Accepted').waitFor();
+  await card(page, 'echo hi').getByText('You approved this. The agent has been told.').waitFor();
   await page.keyboard.press('j');
-  await card(page, 'f.txt').getByLabel('A note to the agent').fill('not on a Friday');
+  await card(page, 'f.txt').getByLabel('Note to the agent').fill('not on a Friday');
   await page.keyboard.press('Escape');
   await page.keyboard.press('n');
   await card(page, 'f.txt').getByText('You declined this. The agent has been told.').waitFor();
-  expect(await page.getByText('Accepted: Decline').count()).toBe(0);
+  expect(await page.getByText('accepted: Decline').count()).toBe(0);
   for (const id of [yes, no]) await ended(desk, id).toBe('succeeded');
   expect(await answers(desk, yes)).toEqual([{ decision: 'approve' }]);
   expect(await answers(desk, no)).toEqual([{ decision: 'decline', note: 'not on a Friday' }]);
@@ -145,7 +148,7 @@ test.each([
   for (let line = 0; line < 220; line += 10) await patch.locator('pre > span').nth(line).scrollIntoViewIfNeeded();
   await page.locator('.card .decisions').scrollIntoViewIfNeeded();
   await page.locator('button.primary', { hasText: 'Approve' }).click();
-  await page.getByText('Accepted: Approve').waitFor();
+  await page.getByText('You approved this.').waitFor();
   await ended(desk, id).toBe('succeeded');
   expect(await reviews(desk, id)).toEqual(['seen']);
 });
@@ -170,7 +173,7 @@ test.each([
   expect(await primary.count()).toBe(0);
   for (let y = 0; y < height; y += 400) await scrollTo(y);
   await primary.click();
-  await page.getByText('Accepted: Approve').waitFor();
+  await page.getByText('You approved this.').waitFor();
   await ended(desk, id).toBe('succeeded');
   expect(await reviews(desk, id)).toEqual(['seen']);
 });
@@ -182,7 +185,7 @@ test('who approves without reading says so, and it is recorded', async () => {
   await page.locator('figure.diff').waitFor();
   await page.getByRole('button', { name: /Approve without reading$/ }).click();
   await page.getByRole('button', { name: 'Yes, approve without reading' }).click();
-  await page.getByText('without having seen all of it').waitFor();
+  await page.getByText('without reading all of it').waitFor();
   await ended(desk, id).toBe('succeeded');
   expect(await reviews(desk, id)).toEqual(['unread']);
 });
@@ -219,7 +222,7 @@ test('a form is filled in, with all that it needs, or declined', async () => {
   await expectAccessible(page);
   await takePicture(page, 'inbox-form');
   await form.getByRole('button', { name: 'Send' }).click();
-  await page.getByText('Accepted').waitFor();
+  await page.getByText('Answer accepted').waitFor();
   await ended(desk, id).toBe('succeeded');
   expect(await answers(desk, id)).toEqual([{ name: 'Ada', sure: true }]);
   const refused = await ask(desk, 'Again [[form Who are you?]] [[done 1]]', { engine: 'codex-app-server' });
@@ -234,27 +237,27 @@ const press = (page: Page, label: string): Promise<void> =>
       `button.textContent.includes(${JSON.stringify(label)}))?.click()`,
   );
 
-test('of two people who answer at once, one is taken, and the other is told by whom', async () => {
+test('of two simultaneous answers one is accepted, and the other person sees who answered', async () => {
   const desk = await openDesk();
   const id = await ask(desk, ASK);
   const ann = await desk.open('/', {
-    token: addToken(desk.site.data, 'ann', 'replier', '2026-01-01T00:00:00.000Z'),
+    token: addToken(desk.site.data, 'ann', { role: 'replier', now: '2026-01-01T00:00:00.000Z' }),
     expects: /409/,
   });
   const ben = await desk.open('/', {
-    token: addToken(desk.site.data, 'ben', 'replier', '2026-01-01T00:00:00.000Z'),
+    token: addToken(desk.site.data, 'ben', { role: 'replier', now: '2026-01-01T00:00:00.000Z' }),
     expects: /409/,
   });
   const third = await desk.open('/');
   for (const page of [ann, ben, third]) await cards(page).waitFor();
   // At once, without waiting for a button that the other's answer has taken away.
   await Promise.all([press(ann, 'Postgres'), press(ben, 'SQLite')]);
-  await expect.poll(() => fate(ann)).toMatch(/Accepted|Already/);
-  await expect.poll(() => fate(ben)).toMatch(/Accepted|Already/);
-  const isAnn = (await fate(ann))?.startsWith('Accepted');
+  await expect.poll(() => fate(ann)).toMatch(/accepted|Already/);
+  await expect.poll(() => fate(ben)).toMatch(/accepted|Already/);
+  const isAnn = (await fate(ann))?.startsWith('Answer accepted');
   expect([await fate(ann), await fate(ben)].toSorted()).toEqual([
-    `Accepted: ${isAnn ? 'Postgres' : 'SQLite'}`,
     `Already answered by ${isAnn ? 'ann' : 'ben'}.`,
+    `Answer accepted: ${isAnn ? 'Postgres' : 'SQLite'}`,
   ]);
   await third.getByText(`Already answered by ${isAnn ? 'ann' : 'ben'}.`).waitFor();
   expect(await answers(desk, id)).toEqual([isAnn ? 'Postgres' : 'SQLite']);
@@ -263,7 +266,7 @@ test('of two people who answer at once, one is taken, and the other is told by w
 test('an answer in flight when another one wins reports who answered first, and nothing is sent twice', async () => {
   const desk = await openDesk();
   const id = await ask(desk, ASK);
-  const token = addToken(desk.site.data, 'ann', 'replier', '2026-01-01T00:00:00.000Z');
+  const token = addToken(desk.site.data, 'ann', { role: 'replier', now: '2026-01-01T00:00:00.000Z' });
   const [ann, slow] = [await desk.open('/', { token }), await desk.open('/', { expects: /409/ })];
   let sent = 0;
   const held = new Gate();
@@ -277,7 +280,7 @@ test('an answer in flight when another one wins reports who answered first, and 
   await slow.getByText('Sending…').waitFor();
   await slow.keyboard.press('2');
   await ann.getByRole('button', { name: 'SQLite' }).click();
-  await ann.getByText('Accepted').waitFor();
+  await ann.getByText('Answer accepted').waitFor();
   held.open();
   await slow.getByText('Already answered by ann.').waitFor();
   expect(sent).toBe(1);
@@ -298,7 +301,7 @@ test('an answer that was not accepted is still there, says why, and can be sent 
   await page.getByText('Not accepted: not like that').waitFor();
   expect(await page.getByLabel('Your answer').inputValue()).toBe('Long thought about');
   await page.getByLabel('Your answer').press('Control+Enter');
-  await page.getByText('Accepted: Long thought about').waitFor();
+  await page.getByText('Answer accepted: Long thought about').waitFor();
   expect(await answers(desk, id)).toEqual(['Long thought about']);
 });
 
@@ -308,13 +311,13 @@ test('the server is killed and comes back while somebody writes: the answer is g
   const page = await desk.open('/', { expects: GONE });
   await page.getByLabel('Your answer').fill('Something else');
   await desk.restart();
-  await page.getByText('Connected again').waitFor({ timeout: 30_000 });
+  await page.getByText('Reconnected').waitFor({ timeout: 30_000 });
   expect(await page.getByLabel('Your answer').inputValue()).toBe('Something else');
   await page.getByRole('button', { name: /^Send/ }).click();
-  await page.getByText('Accepted').waitFor();
+  await page.getByText('Answer accepted').waitFor();
   await ended(desk, id).toBe('succeeded');
   expect(await answers(desk, id)).toEqual(['Something else']);
-  await page.getByText('Nothing waits for you').waitFor({ timeout: 15_000 });
+  await page.getByText("You're all caught up.").waitFor({ timeout: 15_000 });
 });
 
 test('an answer that is given while the server is away arrives when it is back, once', async () => {
@@ -324,15 +327,15 @@ test('an answer that is given while the server is away arrives when it is back, 
   await cards(page).waitFor();
   desk.server.child.kill('SIGKILL');
   await desk.server.ended;
-  await page.getByText('The server cannot be reached').waitFor();
+  await page.getByText('Cannot reach the server').waitFor();
   await page.getByRole('button', { name: 'SQLite' }).click();
   await page.getByText('Sending…').waitFor();
   await takePicture(page, 'inbox-lost');
   await desk.restart();
-  await page.getByText('Accepted').waitFor({ timeout: 30_000 });
+  await page.getByText('Answer accepted').waitFor({ timeout: 30_000 });
   await ended(desk, id).toBe('succeeded');
   expect(await answers(desk, id)).toEqual(['SQLite']);
-  await page.getByText('Nothing waits for you').waitFor({ timeout: 15_000 });
+  await page.getByText("You're all caught up.").waitFor({ timeout: 15_000 });
 });
 
 test('text from an agent is inert: as a question, an option, a label or the address of a link', async () => {
@@ -352,7 +355,7 @@ test('text from an agent is inert: as a question, an option, a label or the addr
   expect(await page.locator('.question a[href]').count()).toBe(0);
   expect(await card(page, 'echo').locator('pre, code').first().textContent()).toContain('onerror');
   await page.locator('.options button').nth(1).click();
-  await page.getByText('Accepted').waitFor();
+  await page.getByText('Answer accepted').waitFor();
   expect(await page.evaluate('"hacked" in window')).toBe(false);
 });
 
@@ -396,23 +399,25 @@ test('nothing of a question is left out, whatever Markdown makes of it', async (
   expect(await pretty.innerText()).toContain('text (https://example.com/x)');
 });
 
-test('who may only look sees what waits, and cannot answer it', async () => {
+test('a viewer sees waiting questions and cannot answer them', async () => {
   const desk = await openDesk();
   const id = await ask(desk, ASK);
-  const page = await desk.open('/', { token: addToken(desk.site.data, 'vera', 'viewer', '2026-01-01T00:00:00.000Z') });
-  await page.getByText('You may look, but not answer.').waitFor();
+  const page = await desk.open('/', {
+    token: addToken(desk.site.data, 'vera', { role: 'viewer', now: '2026-01-01T00:00:00.000Z' }),
+  });
+  await page.getByText('You can view this question but not answer it.').waitFor();
   expect(await cards(page).locator('.offered li').allTextContents()).toEqual(['Postgres', 'SQLite']);
   expect(await cards(page).getByRole('button').count()).toBe(0);
   await page.keyboard.press('1');
   expect(await cards(page).locator('.fate').textContent()).toBe('');
   await expectAccessible(page);
   await desk.server.client.cancel(id);
-  await page.getByText('Not needed any more: the run was canceled').waitFor();
-  await page.getByText('Nothing waits for you').waitFor({ timeout: 15_000 });
+  await page.getByText('No longer needed: the run was canceled').waitFor();
+  await page.getByText("You're all caught up.").waitFor({ timeout: 15_000 });
   expect(await page.getByRole('link', { name: /Start a run|New run/ }).count()).toBe(0);
 });
 
-test('somebody who wants it is told by a notification when something new waits, and by no more than that', async () => {
+test('with notifications on, each new question causes one notification', async () => {
   const desk = await openDesk();
   await ask(desk, `Old ${ASK}`);
   const page = await desk.open('/');
@@ -430,17 +435,17 @@ test('somebody who wants it is told by a notification when something new waits, 
   await page.reload();
   await card(page, 'Old').waitFor();
   await page.getByRole('button', { name: 'Notify me' }).click();
-  await page.getByRole('button', { name: 'Notifying you' }).waitFor();
+  await page.getByRole('button', { name: 'Notifications on' }).waitFor();
   await ask(desk, 'Seen [[ask Seen?]]');
   await card(page, 'Seen?').waitFor();
   await page.evaluate('window.isAway = true; document.dispatchEvent(new Event("visibilitychange"))');
   // Longer than a page that nobody looks at holds its stream.
   await page.clock.runFor(6000);
   await ask(desk, 'New [[ask Is anybody there?]]');
-  await expect.poll(() => page.evaluate('window.told')).toEqual(['rehearsal asks: Is anybody there?']);
+  await expect.poll(() => page.evaluate('window.told')).toEqual(['rehearsal has a question: Is anybody there?']);
   expect(await page.title()).toBe('(3) Inbox · Parley');
   await page.reload();
-  await page.getByRole('button', { name: 'Notifying you' }).waitFor();
+  await page.getByRole('button', { name: 'Notifications on' }).waitFor();
 });
 
 test('on a phone and in the dark the questions fit', async () => {
@@ -453,7 +458,7 @@ test('on a phone and in the dark the questions fit', async () => {
   await expectAccessible(page);
   await takePicture(page, 'inbox-phone');
   await page.getByRole('button', { name: 'Postgres' }).tap();
-  await page.getByText('Accepted').waitFor();
+  await page.getByText('Answer accepted').waitFor();
 });
 
 test('a question that cannot be made pretty is shown as it is, and takes no other with it', async () => {
@@ -496,7 +501,7 @@ test('the chosen question has the focus: Enter answers no other, and o opens its
   await page.waitForURL(`**/runs/${second.run_id}`);
 });
 
-test('a browser whose notifications only have the name shows what waits all the same', async () => {
+test('a browser with incomplete notification support still shows waiting questions', async () => {
   const desk = await openDesk();
   const page = await desk.open('/');
   await page.context().grantPermissions(['notifications']);
@@ -506,7 +511,7 @@ test('a browser whose notifications only have the name shows what waits all the 
       `constructor'); } }; Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' });`,
   );
   await page.reload();
-  await page.getByText('Nothing waits for you').waitFor();
+  await page.getByText("You're all caught up.").waitFor();
   await desk.server.client.create({
     engine: 'rehearsal',
     prompt: '[[ask Still there? | Yes]]',
@@ -530,7 +535,7 @@ test('a vanished question passes its mark to no other: the next key answers noth
   await page.keyboard.press('j');
   await page.locator('.card.active', { hasText: 'Second' }).waitFor();
   await page.keyboard.press('1');
-  await card(page, 'Second').getByText('Accepted').waitFor();
+  await card(page, 'Second').getByText('Answer accepted').waitFor();
   // The button is gone; the focus stayed with the question.
   await expect.poll(() => page.evaluate('document.activeElement.dataset.interaction !== undefined')).toBe(true);
   expect(await answers(desk, second)).toEqual(['Postgres']);
@@ -559,7 +564,7 @@ test('six windows of it are open, and each of them still answers', async () => {
   for (const id of ids) await ended(desk, id).toBe('succeeded');
 });
 
-test('a page that is gone to has the focus and its own title; the count is right on every page', async () => {
+test('navigation moves the focus and sets the title; the count is right on every page', async () => {
   const desk = await openDesk();
   await ask(desk, `Set up the storage ${ASK}`);
   const page = await desk.open('/runs');
@@ -598,14 +603,14 @@ test('an answer that the browser does not get rid of is given up in time, and sa
   await page.getByRole('button', { name: 'SQLite' }).click();
   await page.getByText('Sending…').waitFor();
   await page.clock.runFor(31_000);
-  await page.getByText('the same answer counts once').waitFor();
+  await page.getByText('it is applied only once').waitFor();
   held.open();
   await page.getByRole('button', { name: 'Postgres' }).click();
-  await page.getByText('Accepted').waitFor();
+  await page.getByText('Answer accepted').waitFor();
   expect(await answers(desk, id)).toEqual(['Postgres']);
 });
 
-test('what somebody types decides nothing, also when the field is taken away while they type', async () => {
+test('typing decides nothing, even when the field disappears meanwhile', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
   const asked = await ask(desk, 'First [[form Who are you?]] [[done 1]]', { engine: 'codex-app-server' });
@@ -641,7 +646,7 @@ test('an option without a blank makes nothing wider than the screen', async () =
   }
 });
 
-test('the title counts what waits also while nobody looks', async () => {
+test('the title counts waiting questions while the page is hidden', async () => {
   const desk = await openDesk();
   const page = await desk.open('/');
   await page.clock.install();
@@ -683,22 +688,22 @@ test('nothing moves under the pointer: an answered question stays where it is un
   await card(page, 'First').waitFor({ state: 'detached' });
 });
 
-test('what was written is still there after one has looked at another page', async () => {
+test('a draft answer survives a visit to another page', async () => {
   const desk = await openDesk();
   await ask(desk, ASK);
   const page = await desk.open('/');
   await page.getByLabel('Your answer').fill('Half a thought');
-  await page.getByRole('link', { name: 'Open the run' }).click();
+  await page.getByRole('link', { name: 'Open run' }).click();
   expect(await page.getByLabel('Your answer').inputValue()).toBe('Half a thought');
   await page.getByRole('link', { name: 'New run' }).click();
-  await page.getByLabel('What shall it do?').fill('Something long');
+  await page.getByLabel('What should the agent do?').fill('Something long');
   await page.getByRole('link', { name: /^Inbox/ }).click();
   expect(await page.getByLabel('Your answer').inputValue()).toBe('Half a thought');
   await page.getByRole('link', { name: 'New run' }).click();
-  expect(await page.getByLabel('What shall it do?').inputValue()).toBe('Something long');
+  expect(await page.getByLabel('What should the agent do?').inputValue()).toBe('Something long');
 });
 
-test('a new question is told to those who hear the page', async () => {
+test('a new question is announced to screen readers', async () => {
   const desk = await openDesk();
   const page = await desk.open('/engines');
   await page.getByRole('heading', { name: 'Engines' }).waitFor();
@@ -706,7 +711,7 @@ test('a new question is told to those who hear the page', async () => {
   await ask(desk, ASK);
   await page
     .getByRole('status')
-    .filter({ hasText: 'rehearsal asks something. 1 waits for you.' })
+    .filter({ hasText: 'rehearsal has a question. 1 waiting for you.' })
     .waitFor({ state: 'attached' });
 });
 
@@ -718,26 +723,26 @@ test('an address that is none of the console says so in a page, with the way bac
     await page.getByText('There is nothing at this address.').waitFor();
   }
   await page.getByRole('link', { name: 'To the inbox' }).click();
-  await page.getByText('Nothing waits for you').waitFor();
+  await page.getByText("You're all caught up.").waitFor();
   await page.goto('/runs/none');
-  await page.getByText('There is no such run.').waitFor();
+  await page.getByText('There is no run with this ID.').waitFor();
 });
 
 test('when the server goes away nothing moves under the pointer; an unsent answer can be sent afterwards', async () => {
   const desk = await openDesk();
   const id = await ask(desk, '[[approve rm -rf build]] [[done 1]]', { engine: 'codex-app-server' });
   const page = await desk.open('/', { expects: GONE });
-  const note = page.getByLabel('A note to the agent');
+  const note = page.getByLabel('Note to the agent');
   const before = await note.boundingBox();
   const { port } = desk.server;
   desk.server.child.kill('SIGKILL');
   await desk.server.ended;
-  await page.getByText('The server cannot be reached').waitFor();
+  await page.getByText('Cannot reach the server').waitFor();
   expect(await note.boundingBox()).toEqual(before);
   await page.keyboard.press('n');
-  await page.getByText('the same answer counts once').waitFor({ timeout: 40_000 });
+  await page.getByText('it is applied only once').waitFor({ timeout: 40_000 });
   await desk.startAgain(port);
-  await page.getByText('Connected again').waitFor({ timeout: 30_000 });
+  await page.getByText('Reconnected').waitFor({ timeout: 30_000 });
   expect(await fate(page)).toBe('');
   await page.keyboard.press('n');
   await page.getByText('You declined this. The agent has been told.').waitFor();
@@ -746,7 +751,7 @@ test('when the server goes away nothing moves under the pointer; an unsent answe
 
 test('a token signs in where the page asks for it; an unknown one is explained', async () => {
   const desk = await openDesk();
-  const token = addToken(desk.site.data, 'eve', 'viewer', '2026-01-01T00:00:00.000Z');
+  const token = addToken(desk.site.data, 'eve', { role: 'viewer', now: '2026-01-01T00:00:00.000Z' });
   const page = await desk.open('/', { expects: /401/ });
   await page.context().clearCookies();
   await page.goto('/');
@@ -757,7 +762,7 @@ test('a token signs in where the page asks for it; an unknown one is explained',
   await page.getByText('This token is unknown, expired or revoked').waitFor();
   await page.getByLabel('Or sign in with a token').fill(token);
   await page.keyboard.press('Enter');
-  await page.getByText('Nothing waits for you').waitFor();
+  await page.getByText("You're all caught up.").waitFor();
   expect(await page.locator('.who').textContent()).toBe('eve');
 });
 

@@ -1,6 +1,5 @@
-// Starting a run in a real browser: which engines are offered, what is refused and where that is said, and that it is
-// started once.
-import { mkdirSync } from 'node:fs';
+// Starting a run in a real browser: the offered engines, errors at their fields, and that a run starts only once.
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { addToken } from '../../src/service/access/tokens.js';
@@ -16,7 +15,7 @@ function withoutEngines({ env, ...site }: Site): Site {
   return { ...site, env: { PATH: nowhere, HOME: env['HOME'] ?? '', LANG: 'C.UTF-8', PARLEY_DATA: site.data } };
 }
 
-const prompt = (page: Page) => page.getByLabel('What shall it do?');
+const prompt = (page: Page) => page.getByLabel('What should the agent do?');
 const engine = (page: Page, name: string) => page.getByRole('radio', { name: new RegExp(`^${name}(?: |$)`) });
 const pressStart = (page: Page) => page.getByRole('button', { name: /^Start/ }).click();
 
@@ -29,16 +28,16 @@ test('the form starts the run as filled in and opens it; the next form keeps eng
   expect(await page.getByRole('radio', { name: /^Interactive/ }).isChecked()).toBe(true);
   await page.getByLabel('Folder (optional)').fill(desk.site.cwd);
   await prompt(page).fill('Tidy the attic [[ask Now? | yes | no]] [[done 1]]');
-  await page.getByText('More', { exact: true }).click();
+  await page.getByText('More options').click();
   await page.getByLabel('Model').fill('some-model');
   await page.getByLabel('Labels').fill('team=home\nticket=A=7\n');
-  await page.getByLabel('A question is overdue after').fill('60');
-  await page.getByLabel('Most turns').fill('1e');
+  await page.getByLabel('Question is overdue after').fill('60');
+  await page.getByLabel('Maximum number of turns').fill('1e');
   await pressStart(page);
-  await page.getByText('A number above zero.').waitFor();
-  await page.getByLabel('Most turns').fill('5');
-  await page.getByLabel('Only a person answers').uncheck();
-  await page.getByLabel('When a question is overdue').selectOption('its own default is taken');
+  await page.getByText('Enter a number above zero.').waitFor();
+  await page.getByLabel('Maximum number of turns').fill('5');
+  await page.getByLabel('Only a person may answer').uncheck();
+  await page.getByLabel('When a question is overdue').selectOption("use the question's default");
   await expectAccessible(page);
   await takePicture(page, 'new-run');
   await pressStart(page);
@@ -71,13 +70,39 @@ test('the form starts the run as filled in and opens it; the next form keeps eng
     await page.getByLabel('Folder (optional)').inputValue(),
     await prompt(page).inputValue(),
   ]).toEqual([true, false, desk.site.cwd, '']);
-  await page.getByText('As last time.').waitFor();
+  await page.getByText('Same as last time.').waitFor();
+});
+
+test('the form starts with the defaults of the settings and sends the values that it shows', async () => {
+  const desk = await openDesk((site) => {
+    const model = { rehearsal: 'usual-model' };
+    const defaults = { mode: 'auto', permission: 'read-only', model, idle_timeout_sec: 77 };
+    mkdirSync(site.data, { recursive: true });
+    writeFileSync(join(site.data, 'config.json'), JSON.stringify({ defaults }));
+    return site;
+  });
+  const page = await desk.open('/new');
+  await engine(page, 'rehearsal').check();
+  const isChecked = (name: RegExp) => page.getByRole('radio', { name }).isChecked();
+  expect([await isChecked(/^Auto/), await isChecked(/^Read only/)]).toEqual([true, true]);
+  await page.getByText('More options').click();
+  expect(await page.getByLabel('Model').getAttribute('placeholder')).toBe('usual-model');
+  expect(await page.getByLabel('Idle time limit').getAttribute('placeholder')).toBe('77');
+  await page.getByRole('radio', { name: /^Interactive/ }).check();
+  await prompt(page).fill('Sweep the floor [[done 1]]');
+  await pressStart(page);
+  await page.waitForURL(/\/runs\/run_/);
+  expect(await desk.server.client.get(page.url().split('/').at(-1) ?? '')).toMatchObject({
+    execution_mode: 'interactive',
+    permission: 'read-only',
+    model: 'usual-model',
+  });
 });
 
 test('without any CLI the rehearsal is offered with an example that asks; the others say how to get them', async () => {
   const desk = await openDesk(withoutEngines);
   const page = await desk.open('/new');
-  await page.getByText('No agent is installed here yet.').waitFor();
+  await page.getByText('No agent is installed yet.').waitFor();
   expect(await engine(page, 'rehearsal').isChecked()).toBe(true);
   for (const name of ['codex', 'gemini', 'opencode', 'iflow'])
     expect(await engine(page, name).isDisabled(), name).toBe(true);
@@ -89,15 +114,15 @@ test('without any CLI the rehearsal is offered with an example that asks; the ot
   await page.waitForURL(/\/runs\/run_/);
   await page.goto('/');
   await page.getByRole('button', { name: 'SQLite' }).click();
-  await page.getByText('Accepted').waitFor();
+  await page.getByText('Answer accepted').waitFor();
 });
 
-test('what is wrong is said at its field, by the page or by the server, and can be mended there', async () => {
+test('errors of the page and of the server appear at their field and can be corrected there', async () => {
   const desk = await openDesk();
   const page = await desk.open('/new', { expects: /400/ });
   await engine(page, 'rehearsal').check();
   await pressStart(page);
-  await page.getByText('Say what it shall do.').waitFor();
+  await page.getByText('Describe what the agent should do.').waitFor();
   await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('field-prompt');
   await prompt(page).fill('Tidy [[done 1]]');
   await page.getByLabel('Folder (optional)').fill('/no/such/folder');
@@ -109,17 +134,17 @@ test('what is wrong is said at its field, by the page or by the server, and can 
   await pressStart(page);
   await expect.poll(() => page.locator('#problem-cwd').textContent()).toContain('absolute');
   await page.getByLabel('Folder (optional)').fill('');
-  await page.getByText('More', { exact: true }).click();
-  await page.getByLabel('Most turns').fill('2.5');
+  await page.getByText('More options').click();
+  await page.getByLabel('Maximum number of turns').fill('2.5');
   await page.getByLabel('Labels').fill('nonsense');
-  await page.getByText('More', { exact: true }).click();
+  await page.getByText('More options').click();
   await pressStart(page);
-  await page.getByText('One name=value a line.').waitFor();
+  await page.getByText('Write one name=value per line.').waitFor();
   await page.getByLabel('Labels').fill('');
   await pressStart(page);
   await expect.poll(() => page.locator('#problem-max_attempt').textContent()).toContain('cannot be 2.5');
   await expectAccessible(page);
-  await page.getByLabel('Most turns').fill('2');
+  await page.getByLabel('Maximum number of turns').fill('2');
   await pressStart(page);
   await page.waitForURL(/\/runs\/run_/);
   expect((await desk.server.client.list()).runs).toHaveLength(1);
@@ -135,7 +160,7 @@ test('pressed twice it is started once', async () => {
   expect((await desk.server.client.list()).runs).toHaveLength(1);
 });
 
-test('when the answer of the server is lost, it is started once all the same', async () => {
+test('a run is started once even if the response of the server is lost', async () => {
   const desk = await openDesk();
   const page = await desk.open('/new', { expects: GONE });
   // The run is made, but nobody here hears of it.
@@ -154,7 +179,7 @@ test('when the answer of the server is lost, it is started once all the same', a
   expect((await desk.server.client.list()).runs).toHaveLength(1);
 });
 
-test('what was given up on and is started again is the same run, if it was made after all', async () => {
+test('starting again after giving up returns the same run if it was created', async () => {
   const desk = await openDesk();
   const page = await desk.open('/new', { expects: /404/ });
   await page.route(
@@ -222,13 +247,13 @@ test('on a phone and in the dark the form fits', async () => {
   await takePicture(page, 'new-run-phone');
 });
 
-test('who may not start runs is told so, and is not offered it', async () => {
+test('a user who may not start runs sees why, and gets no form', async () => {
   const desk = await openDesk();
   for (const role of ['viewer', 'replier'] as const) {
     const page = await desk.open('/new', {
-      token: addToken(desk.site.data, `a ${role}`, role, '2026-01-01T00:00:00.000Z'),
+      token: addToken(desk.site.data, `a ${role}`, { role, now: '2026-01-01T00:00:00.000Z' }),
     });
-    await page.getByText('but not start runs').waitFor();
+    await page.getByText('requires the operator role').waitFor();
     expect(await page.getByRole('link', { name: 'New run' }).count()).toBe(0);
     expect(await page.locator('form').count()).toBe(0);
   }

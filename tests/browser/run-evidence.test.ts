@@ -46,7 +46,7 @@ test('each event opens its envelope and the very bytes it came from, marked amon
   await takePicture(page, 'run-evidence');
   await page.getByRole('button', { name: 'Next' }).click();
   await page.locator(`.evidence[data-seq="${(seen.at(-1) ?? 0) + 1}"]`).waitFor();
-  await page.getByText("It is an event of Parley's own").waitFor();
+  await page.getByText('Parley wrote this event itself').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   expect(await page.locator('.evidence').count()).toBe(0);
   expect(new URL(page.url()).search).toBe('');
@@ -78,16 +78,16 @@ test('the digests are checked, check by check, and the files of the run can be t
   const runId = await begin(desk, '[[file made.txt]] [[done 1]]');
   const page = await desk.open(`/runs/${runId}`);
   await succeeded(page);
-  await page.getByRole('button', { name: 'Check the digests' }).click();
-  await page.getByText('Everything is as it was written.').waitFor();
+  await page.getByRole('button', { name: 'Check integrity' }).click();
+  await page.getByText('Nothing recorded was altered.').waitFor();
   const { checks } = await desk.server.client.verify(runId);
   expect(await page.locator('.checks li').count()).toBe(checks.length);
-  await page.getByText('Its record: logs, events, result').click();
+  await page.getByText('Recorded files: logs, events, result').click();
   await page.getByRole('link', { name: 'attempts/1/stdout.log' }).waitFor();
   await takePicture(page, 'run-proofs');
   const [download] = await Promise.all([
     page.waitForEvent('download'),
-    page.getByRole('link', { name: 'Download its record' }).click(),
+    page.getByRole('link', { name: 'Download record' }).click(),
   ]);
   expect(download.suggestedFilename()).toBe(`${runId}.tar`);
   expect(

@@ -1,5 +1,4 @@
-// The page of a run in a real browser: the conversation as it happens, questions answered in place, and what can be
-// done with a run.
+// The page of a run in a real browser: the live conversation, questions answered in place, and the actions on a run.
 import { expect, test } from 'vitest';
 import { parley } from '../support/command.js';
 import { Gate } from '../support/gate.js';
@@ -27,29 +26,29 @@ test('a conversation shows live: streamed text, a line per tool call, the questi
   await expect.poll(() => tool.locator('summary').innerText()).toMatch(/shell[\s\S]*done · exit 0/);
   await tool.locator('summary').click();
   await tool.getByText('(only played, not run)').waitFor();
-  await state(page, 'waits for you');
+  await state(page, 'waiting for you');
   expect(await page.locator('.facts').innerText()).toContain('team=storage');
   await expectAccessible(page);
   await takePicture(page, 'run-question');
   await page.getByRole('button', { name: 'Carefully' }).click();
   await page.getByText('Answered by').waitFor();
   expect(await page.locator('.answer .said').innerText()).toBe('Carefully');
-  await page.getByRole('heading', { name: /Attempt 2/ }).waitFor();
+  await page.getByRole('heading', { name: /Turn 2/ }).waitFor();
   await state(page, 'succeeded');
   await page.getByRole('heading', { name: 'Succeeded' }).waitFor();
   expect(await page.locator('.end pre').innerText()).toContain('"rehearsal": true');
   const chart = await page.locator('svg.chart').getAttribute('aria-label');
   expect(chart).toBe(
-    'State chart. Now succeeded. The way it took: queued to running 2 times, running to waiting_user, ' +
-      'waiting_user to queued, running to succeeded.',
+    'State chart. Now succeeded. Path: queued to running 2 times, running to waiting for you, ' +
+      'waiting for you to queued, running to succeeded.',
   );
   expect(await page.locator('.timeline li').count()).toBe(2);
-  expect(await page.locator('.facts').innerText()).toMatch(/blocked on you \d/);
+  expect(await page.locator('.facts').innerText()).toMatch(/waited \d.* for you/);
   await expectAccessible(page);
   await takePicture(page, 'run-ended');
 });
 
-test('an approval shows the exact diff, is given in place, and stands there with its decision', async () => {
+test('an approval shows the exact diff, is decided in place, and stays there with its decision', async () => {
   const desk = await openDesk();
   const runId = await begin(
     desk,
@@ -65,11 +64,11 @@ test('an approval shows the exact diff, is given in place, and stands there with
   await page.locator('.answer .said', { hasText: 'Approve' }).waitFor();
   await page.locator('.files', { hasText: 'f.txt' }).waitFor();
   // Its turn is over; what it said is not said again by the card.
-  await page.getByText('It waits for what you say next.').waitFor();
+  await page.getByText('The agent is waiting for your reply.').waitFor();
   expect(await page.locator('.row:not(.row-user)', { hasText: 'Written.' }).count()).toBe(1);
   await page.locator('.fold.reasoning summary').first().click();
   await page.getByText('I should greet them', { exact: true }).first().waitFor();
-  await page.getByLabel('What can be done').getByRole('button', { name: 'Finish' }).click();
+  await page.getByLabel('Actions').getByRole('button', { name: 'Finish' }).click();
   await page.getByText('Finished by').waitFor();
   await state(page, 'succeeded');
 });
@@ -83,7 +82,7 @@ test('a run is canceled after it was asked once more, then tried again', async (
   await page.getByRole('button', { name: 'No', exact: true }).click();
   expect((await desk.server.client.get(runId)).status).toBe('running');
   await page.getByRole('button', { name: 'Cancel…' }).click();
-  await page.getByRole('button', { name: 'Yes, cancel it' }).click();
+  await page.getByRole('button', { name: 'Yes, cancel the run' }).click();
   await state(page, 'canceled');
   await page.getByRole('heading', { name: /Canceled by/ }).waitFor();
   await page.getByRole('button', { name: 'Retry' }).click();
@@ -93,13 +92,13 @@ test('a run is canceled after it was asked once more, then tried again', async (
   await state(page, 'canceled');
 });
 
-test('an ended run is continued, a run is forked; what the server refuses is said beside the button', async () => {
+test('an ended run is continued, a run is forked; refusals appear beside the button', async () => {
   const desk = await openDesk();
   const runId = await begin(desk, '[[done 1]]', 'codex');
   const page = await desk.open(`/runs/${runId}`, { expects: /409/ });
   await state(page, 'succeeded');
   await page.getByRole('button', { name: 'Fork…' }).click();
-  await page.getByLabel('What the copy of this conversation should do next').fill('[[answer From the copy.]]');
+  await page.getByLabel('What should the copy of this conversation do next?').fill('[[answer From the copy.]]');
   await page.getByRole('button', { name: 'Fork', exact: true }).click();
   await page.getByText('From the copy.').first().waitFor();
   await page.locator('.facts', { hasText: 'forked from' }).waitFor();
@@ -110,7 +109,7 @@ test('an ended run is continued, a run is forked; what the server refuses is sai
   await page.keyboard.press('Control+Enter');
   await page.locator('.facts', { hasText: 'continues' }).waitFor();
   // It waits in that session.
-  await state(page, 'waits for you');
+  await state(page, 'waiting for you');
   const next = page.url().split('/').at(-1) ?? '';
   await page.goto(`/runs/${runId}`);
   await page.getByRole('button', { name: 'Continue…' }).click();
@@ -125,7 +124,7 @@ test('an ended run is continued, a run is forked; what the server refuses is sai
   expect(await page.getByRole('button', { name: 'Fork…' }).count()).toBe(0);
 }, 90_000);
 
-test('a failure is clear, with what was left unanswered; a run that is not there is said not to be', async () => {
+test('a failure shows its unanswered question; an unknown run is reported as not found', async () => {
   const desk = await openDesk();
   const runId = await begin(desk, '[[answer Working on it.]] [[stderr 3]] [[fail]]');
   const page = await desk.open(`/runs/${runId}`, { expects: /404/ });
@@ -140,10 +139,10 @@ test('a failure is clear, with what was left unanswered; a run that is not there
   await page.getByRole('heading', { name: 'Failed: AUTO_MODE_CANNOT_ASK' }).waitFor();
   await page.locator('.unanswered', { hasText: 'Which database should it be?' }).waitFor();
   await page.goto('/runs/run_01M7HEENCB3Q72PDFDW48J2F4K');
-  await page.getByText('There is no such run.').waitFor();
+  await page.getByText('There is no run with this ID.').waitFor();
 });
 
-test('a server that was killed and came back is noticed, and the run goes on where it was', async () => {
+test('a restart of a killed server is noticed, and the run view continues where it was', async () => {
   const desk = await openDesk();
   const runId = await begin(
     desk,
@@ -152,7 +151,7 @@ test('a server that was killed and came back is noticed, and the run goes on whe
   const page = await desk.open(`/runs/${runId}`, { expects: GONE });
   await page.getByRole('button', { name: 'SQLite' }).waitFor();
   await desk.restart();
-  await page.getByText('Connected again.').waitFor();
+  await page.getByText('Reconnected.').waitFor();
   expect(await page.locator('.message', { hasText: 'First things first.' }).count()).toBe(1);
   await page.getByRole('button', { name: 'SQLite' }).click();
   await page.locator('.message', { hasText: 'So be it.' }).waitFor();
@@ -188,10 +187,10 @@ test('a viewer looks, and is offered nothing that it may not do', async () => {
   const page = await desk.open(`/runs/${runId}`);
   await signIn(page.context(), desk.server.url, stdout.trim());
   await page.goto(`/runs/${runId}`);
-  await page.getByText('You may look, but not answer.').waitFor();
-  expect(await page.getByLabel('What can be done').getByRole('button').count()).toBe(0);
+  await page.getByText('You can view this question but not answer it.').waitFor();
+  expect(await page.getByLabel('Actions').getByRole('button').count()).toBe(0);
   expect(await page.getByRole('button', { name: 'SQLite' }).count()).toBe(0);
-  expect(await page.getByRole('button', { name: 'Check the digests' }).count()).toBe(1);
+  expect(await page.getByRole('button', { name: 'Check integrity' }).count()).toBe(1);
 });
 
 test('everything is done by keys alone', async () => {
@@ -276,14 +275,16 @@ test('a run or the form opened while the server is away loads when it is back, w
   const page = await desk.open('/runs', { expects: /Failed to load resource|ERR_|net::/ });
   await page.getByRole('link', { name: '[[done 1]]' }).waitFor();
   const form = await desk.open('/runs', { expects: /Failed to load resource|ERR_|net::/ });
+  // The page shows this link only after the server said that the caller is an operator.
+  await form.getByRole('link', { name: 'New run' }).waitFor();
   const { port } = desk.server;
   desk.server.child.kill('SIGKILL');
   await desk.server.ended;
   await page.getByRole('link', { name: '[[done 1]]' }).click();
   await form.getByRole('link', { name: 'New run' }).click();
-  await form.getByText('Looking for engines…').waitFor();
+  await form.getByText('Loading engines…').waitFor();
   // Longer than a call is tried again by itself.
-  await page.getByText(/for 2\d s now/).waitFor({ timeout: 40_000 });
+  await page.getByText(/\(for 2\d s\)/).waitFor({ timeout: 40_000 });
   await desk.startAgain(port);
   await state(page, 'succeeded');
   await form.getByRole('radio', { name: /rehearsal/ }).waitFor();
@@ -304,7 +305,7 @@ test('retry, when the answer is lost, starts one run however often it is pressed
     { times: 1 },
   );
   await page.getByRole('button', { name: 'Retry' }).click();
-  await page.getByText('it is done once').waitFor();
+  await page.getByText('it is done only once').waitFor();
   await page.getByRole('button', { name: 'Retry' }).click();
   await page.waitForURL((url) => !url.pathname.endsWith(runId));
   expect((await desk.server.client.list()).runs).toHaveLength(2);

@@ -53,7 +53,7 @@ test('each run shows its state, engine, first line, labels, error, age and how l
     'Tidy the',
   ]);
   expect(await row(page, 'Set up the storage').textContent()).toMatch(
-    /waiting for you.*rehearsal.*Set up the storage\..*team=web.*waits (?:now|\d+ s)/,
+    /waiting for you.*rehearsal.*Set up the storage\..*team=web.*waiting (?:now|\d+ s)/,
   );
   expect(await row(page, 'Set up').textContent()).not.toContain('second line');
   expect(await row(page, 'Break the glass').textContent()).toMatch(/failed.*ENGINE.*ticket=GL-17/);
@@ -89,7 +89,7 @@ test('a run started elsewhere appears at the top and changes in place; nothing m
   expect((await prompts(page)).map((text) => text.split(' ')[0])).toEqual(['Third', 'Second', 'First']);
 });
 
-test('how long a run was blocked on people is told all in all, and a run that is deleted goes', async () => {
+test('the list shows the total waiting time, and a deleted run disappears', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
   const { run_id: id } = await client.create({
@@ -101,7 +101,7 @@ test('how long a run was blocked on people is told all in all, and a run that is
   await row(page, 'Asked').getByText('waiting for you').waitFor();
   await client.create({ engine: 'rehearsal', prompt: 'Left alone [[done 1]]' });
   const waits = row(page, 'Asked').locator('.c-waits');
-  await expect.poll(() => waits.textContent(), { timeout: 10_000 }).toMatch(/waits (?:[2-9]|\d\d) s/);
+  await expect.poll(() => waits.textContent(), { timeout: 10_000 }).toMatch(/waiting (?:[2-9]|\d\d) s/);
   await client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response: 'SQLite' });
   await row(page, 'Asked').getByText('succeeded').waitFor();
   expect(await waits.textContent()).toMatch(/^waited (?:[2-9]|\d\d) s$/);
@@ -122,12 +122,12 @@ test('filters are in the address: they survive a reload, can come from a label, 
   await row(page, 'Set up').waitFor();
   expect(await prompts(page)).toHaveLength(1);
   expect(await page.getByLabel('State').inputValue()).toBe('waiting_user');
-  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.getByRole('button', { name: 'Clear filters' }).click();
   await row(page, 'Break').getByRole('button', { name: 'team=web' }).click();
   await expect.poll(() => prompts(page)).toHaveLength(2);
   expect(new URL(page.url()).searchParams.get('label')).toBe('team=web');
   await page.getByLabel('Engine').selectOption('rehearsal');
-  await page.getByLabel('Words of the prompt').fill('GLASS');
+  await page.getByLabel('Search prompts').fill('GLASS');
   await expect.poll(() => prompts(page)).toHaveLength(1);
   await page.reload();
   await row(page, 'Break').waitFor();
@@ -137,14 +137,14 @@ test('filters are in the address: they survive a reload, can come from a label, 
   await desk.server.client.create({ engine: 'rehearsal', prompt: 'Stained glass [[done 1]]', labels: { team: 'web' } });
   await row(page, 'Stained').getByText('succeeded').waitFor();
   expect(await prompts(page)).toHaveLength(2);
-  await page.getByLabel('Words of the prompt').fill('no such words');
-  await page.getByText('No run is like that').waitFor();
+  await page.getByLabel('Search prompts').fill('no such words');
+  await page.getByText('No runs match').waitFor();
   await page.getByLabel('Label').fill('nonsense');
   await page.keyboard.press('Enter');
-  await page.getByText('A label is name=value.').waitFor();
+  await page.getByText('Write a label as name=value.').waitFor();
 });
 
-test('a run that stops matching keeps its place, and says what it is now', async () => {
+test('a run that stops matching keeps its place, and shows its new state', async () => {
   const desk = await openDesk();
   const { client } = desk.server;
   const { run_id: id } = await client.create({
@@ -167,11 +167,11 @@ test('120 runs come page by page, and those that are loaded stay when the connec
     ),
   );
   const page = await desk.open('/runs', { expects: GONE });
-  await page.getByText('50 runs loaded, there are more').waitFor();
+  await page.getByText('50 runs loaded, more available').waitFor();
   await page.getByRole('button', { name: 'Load more' }).click();
   await page.getByText('100 runs loaded').waitFor();
   await desk.restart();
-  await page.getByText('Connected again').waitFor({ timeout: 30_000 });
+  await page.getByText('Reconnected').waitFor({ timeout: 30_000 });
   await page.getByText('● live').waitFor({ timeout: 30_000 });
   await page.getByRole('button', { name: 'Load more' }).click();
   await expect.poll(() => page.locator('.summary').textContent()).toMatch(/^120 runs●/);
@@ -181,7 +181,7 @@ test('120 runs come page by page, and those that are loaded stay when the connec
   expect(await row(page, 'Task 7 of many').textContent()).toContain('ORCHESTRATOR_RESTART_INTERRUPTED');
 });
 
-test('the server may go and come back: the list says so and goes on without a reload', async () => {
+test('when the server restarts, the list shows it and continues without a reload', async () => {
   const desk = await openDesk();
   await desk.server.client.create({ engine: 'rehearsal', prompt: 'Before [[done 1]]' });
   const page = await desk.open('/runs', { expects: GONE });
@@ -193,7 +193,7 @@ test('the server may go and come back: the list says so and goes on without a re
   expect(await page.evaluate('window.marked')).toBe(true);
 });
 
-test('a page that nobody looks at holds no stream of runs; looked at again it has what came meanwhile', async () => {
+test('a hidden page holds no stream of runs; shown again, it catches up', async () => {
   const desk = await openDesk();
   const page = await desk.open('/runs');
   await page.getByText('● live').waitFor();
@@ -213,7 +213,7 @@ test('a page that nobody looks at holds no stream of runs; looked at again it ha
   await row(page, 'Meanwhile').getByText('succeeded').waitFor();
 });
 
-test('a question becomes overdue while it is looked at', async () => {
+test('a question becomes overdue while it is on screen', async () => {
   const desk = await openDesk();
   await desk.server.client.create({
     engine: 'rehearsal',
@@ -281,12 +281,12 @@ test('on a phone the runs are cards that fit, and a tap opens one', async () => 
   await page.waitForURL(/\/runs\/run_/);
 });
 
-test('who may only look sees the list and is offered nothing to do; an empty list says what to do', async () => {
+test('a viewer sees the list without actions; an empty list explains the next step', async () => {
   const desk = await openDesk();
-  const token = addToken(desk.site.data, 'vera', 'viewer', '2026-01-01T00:00:00.000Z');
+  const token = addToken(desk.site.data, 'vera', { role: 'viewer', now: '2026-01-01T00:00:00.000Z' });
   const page = await desk.open('/runs', { token });
-  await page.getByText('No run was started here yet.').waitFor();
-  await page.getByText('An operator can start one').waitFor();
+  await page.getByText('No runs yet.').waitFor();
+  await page.getByText('An operator can start a run').waitFor();
   expect(await page.getByRole('link', { name: /run$/i }).count()).toBe(0);
   const operator = await desk.open('/runs');
   await operator.getByRole('link', { name: 'Start a run' }).waitFor();
@@ -307,7 +307,7 @@ test('a list that the server fails to give says so at once, and can be asked for
     }),
   );
   await page.getByRole('link', { name: 'Runs', exact: true }).click();
-  await page.getByText('The list could not be loaded: a defect').waitFor({ timeout: 5000 });
+  await page.getByText('Could not load the runs: a defect').waitFor({ timeout: 5000 });
   await page.unroute('**/v1/runs?*');
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByText('Find me').waitFor();
@@ -323,7 +323,7 @@ test('every page leads to the documentation of the API, which has its landmark',
   await expectAccessible(page);
 });
 
-test('task lists and code blocks of an agent can be used by those who hear them', async () => {
+test('task lists and code blocks of an agent are accessible to screen readers', async () => {
   const desk = await openDesk();
   const long = 'x'.repeat(400);
   const { run_id: id } = await desk.server.client.create({

@@ -229,7 +229,7 @@ describe('parse', () => {
     expect(linesOf(await parseCodex('', '--stats'))).toMatchObject([{ units: 0, hit_rate: null }]);
   });
 
-  test('--exit tells how the process ended, by code or by signal', async () => {
+  test('--exit sets how the process ended, by code or by signal', async () => {
     expect(linesOf(await parseCodex(PLAIN, '--stats', '--exit', '3'))).toMatchObject([
       { judgement: { reason_code: 'EXIT_NONZERO', event: 'turn.failed' } },
     ]);
@@ -326,19 +326,16 @@ describe('parse', () => {
         '{"type":"message","id":"item_1","text":"Hi"}\n{"type":"end"}\n',
       'rehearsal_ndjson',
     ],
-  ])(
-    'it reads %s too, and the message of the turn is what the person is asked about',
-    async (engine, recorded, profile) => {
-      const fcmp = fcmpOf(await run(['parse', '-e', engine, '--fcmp'], recorded));
-      expect(fcmp.at(-2)).toMatchObject({
-        type: 'user.input.required',
-        data: { kind: 'open_text', prompt: 'Hi', channel: 'conversation' },
-      });
-      expect(linesOf(await run(['parse', '-e', engine, '--stats'], recorded))).toMatchObject([
-        { engine, profile, hit_rate: 1 },
-      ]);
-    },
-  );
+  ])('it reads %s, and the message of the turn becomes the question', async (engine, recorded, profile) => {
+    const fcmp = fcmpOf(await run(['parse', '-e', engine, '--fcmp'], recorded));
+    expect(fcmp.at(-2)).toMatchObject({
+      type: 'user.input.required',
+      data: { kind: 'open_text', prompt: 'Hi', channel: 'conversation' },
+    });
+    expect(linesOf(await run(['parse', '-e', engine, '--stats'], recorded))).toMatchObject([
+      { engine, profile, hit_rate: 1 },
+    ]);
+  });
 
   test('whatever the agent gives as its result, the turn is judged', async () => {
     const deep = `{"done":true,"result":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
@@ -423,7 +420,7 @@ describe('help and version', () => {
       expect(await run(['completion', '--', shell])).toMatchObject({
         code: 2,
         stdout: '',
-        stderr: expect.stringContaining('the shells are bash, zsh, fish') as string,
+        stderr: expect.stringContaining('The shells are bash, zsh, fish.') as string,
       });
   });
 
@@ -482,7 +479,7 @@ describe('mistakes', () => {
     expect(said).toContain('--engine');
   });
 
-  test('an exit that is neither a code nor a signal is answered with what may be given', async () => {
+  test('an exit that is neither a code nor a signal is refused with the accepted values', async () => {
     for (const exit of ['abc', '256', '-1', '1.5', '', 'SIGFOO', '0x1']) {
       const said = await mistake(['parse', '--engine', 'codex', `--exit=${exit}`]);
       expect(said, exit).toContain('0 to 255');

@@ -60,7 +60,7 @@ test('a program that hangs and ignores SIGTERM is killed, and reported different
   expect(isGone(pidIn('pid'))).toBe(true);
 });
 
-test('a program that leaves a child with the pipe open is heard, and the child is ended', async () => {
+test('a program that leaves a child with the pipe open is read, and the child is ended', async () => {
   const { codex } = await doctor(
     `(trap '' TERM; exec sleep 600) & echo $! > ${root}/child; echo codex-cli 0.166.0; echo '${HELP}'`,
   );
@@ -68,7 +68,7 @@ test('a program that leaves a child with the pipe open is heard, and the child i
   expect(isGone(pidIn('child'))).toBe(true);
 });
 
-test('a program that fails is told with its code and the first line of its complaint', async () => {
+test('a failing program is reported with its code and the first line of its message', async () => {
   const { codex } = await doctor('echo >&2; echo "no such library: libz" >&2; echo more >&2; exit 3');
   expect(codex).toMatchObject({
     level: 'note',
@@ -81,7 +81,7 @@ test('a program that prints without end is stopped', async () => {
   expect(codex?.text).toContain('codex --version prints without end');
 });
 
-test('a program that is no program is told as such', async () => {
+test('a file that is not a program is reported as such', async () => {
   const { codex } = await doctor('', { env: { PARLEY_CODEX_BIN: join(root, 'gone') } });
   expect(codex).toMatchObject({
     level: 'missing',
@@ -112,7 +112,7 @@ test('a shim that finds its program by HOME is asked again as a run would start 
   expect(codex?.text).toContain('can continue conversations');
 });
 
-test('a version without resume is told, and so is one whose help is broken', async () => {
+test('a version without resume and one with a broken help are reported', async () => {
   const old = await doctor('echo codex-cli 0.166.0');
   expect(old.codex).toMatchObject({
     level: 'note',
@@ -163,7 +163,7 @@ test.each([
     false,
   ],
   ['settings that are not TOML', 'model_provider = ', {}, false],
-])('codex with %s is told apart from one that is not logged in', async (_what, config, env, isFine) => {
+])('codex with %s is distinguished from one that is not logged in', async (_what, config, env, isFine) => {
   mkdirSync(join(root, 'home', '.codex'), { recursive: true });
   writeFileSync(join(root, 'home', '.codex', 'config.toml'), config);
   const { codex } = await doctor(`[ "$1" = --version ] && echo "codex-cli 0.166.0" || echo "${HELP}"`, {

@@ -29,11 +29,11 @@ function build(): void {
   writeFileSync(join(program, 'dist/main.js'), `console.log('started');`);
 }
 
-test('what is not built says what to do', () => {
+test('an unbuilt program prints how to build it', () => {
   expect(start()).toEqual({ status: 1, stdout: '', stderr: expect.stringContaining('npm run build') });
 });
 
-test('what was compiled is kept beside the program, for nobody else, where Node can', () => {
+test('compiled code is cached beside the program, for its owner only, where Node can', () => {
   build();
   for (let time = 0; time < 2; time += 1) expect(start()).toEqual({ status: 0, stdout: 'started\n', stderr: '' });
   const kept = join(program, '.cache/compiled');

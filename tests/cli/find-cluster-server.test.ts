@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { firstToAnswer, listCandidates, orderHosts } from '../../src/cli/serving/find-cluster-server.js';
 import { systemTimers } from '../../src/process/timers.js';
-import { makeHostIdentity } from '../../src/dispatch/postgres/host-identity.js';
+import { makeHostIdentity } from '../../src/ownership/postgres/host-identity.js';
 import { challengeIn, listenAsStranger } from '../support/stranger.js';
 
 const { publicKey: KEY, prove } = makeHostIdentity();
@@ -20,7 +20,7 @@ const at = (urls: readonly string[], ...ids: string[]) =>
 const says = async (status: number, text: string) =>
   (await listenAsStranger((_request, response) => void response.writeHead(status).end(text))).url;
 
-test('a host of this machine comes first, then one with the files of this directory, then any in their order', () => {
+test('a host of this machine comes first, then one with the files of this directory, then any', () => {
   const [any, files, here, both, other] = [
     host('x', null),
     host('y', 's1'),
@@ -39,7 +39,7 @@ test('a host of this machine comes first, then one with the files of this direct
   expect(orderHosts([other, any], { name: 'desk', site: null })).toEqual([other, any]);
 });
 
-test('an address belongs to the hosts listed with it; the server of the data directory is found by its site', () => {
+test('an address belongs to its listed hosts; the server of the data directory is found by its site', () => {
   const hosts = [
     row('h1', 'x', 's1', 'http://x'),
     row('h2', 'desk', 's2', null),

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { findRunId, shortenIds } from '../../src/cli/reading/find-run.js';
 import type { RunFilter, Store } from '../../src/store/store.js';
+import { runs } from '../support/runs.js';
 
 // As much of a store as finding needs; the real ones are checked by their conformance tests.
 function storeOf(ids: readonly string[], waiting: readonly string[] = []): Store {
@@ -39,9 +40,7 @@ test('last is the newest run, or the newest that waits', async () => {
   const store = storeOf([A, B, C], [A, B]);
   expect(await findRunId(store, 'last')).toBe(C);
   expect(await findRunId(store, 'last', { last: 'waiting' })).toBe(B);
-  await expect(findRunId(storeOf([A]), 'last', { last: 'waiting' })).rejects.toThrow(
-    'No run is waiting for an answer.',
-  );
+  await expect(findRunId(storeOf([A]), 'last', { last: 'waiting' })).rejects.toThrow('No run is waiting for you.');
   await expect(findRunId(storeOf([]), 'last')).rejects.toThrow('There is no run yet.');
 });
 
@@ -59,6 +58,6 @@ test('short ids have at least six characters, and each finds its run', async () 
         expect(await findRunId(store, name)).toBe(id);
       }
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   );
 });

@@ -30,7 +30,7 @@ function readRest(pages: QuestionPages): string[] {
   return lines;
 }
 
-test('the pages after the first have all other lines, and tell how many are left', () => {
+test('the pages after the first have all other lines and show how many are left', () => {
   const { pages, linesAt } = open();
   const lines = linesAt(100);
   expect([pages.hasMore(), pages.left()]).toEqual([true, `${lines.length - PAGE} more lines of ${lines.length}`]);
@@ -69,7 +69,7 @@ test('a window that only became higher or lower continues with the next line', (
   expect(pages.next()).toBe(lines.slice(PAGE + 12, PAGE + 12 + 5).join('\n'));
 });
 
-test('one line that is left is told as one, and only approvals have pages', () => {
+test('a single remaining line is counted as one, and only approvals have pages', () => {
   const { size, linesAt, pages } = open();
   size.rows = linesAt(100).length - PAGE - 1 + 2;
   pages.next();

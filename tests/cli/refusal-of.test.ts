@@ -1,4 +1,4 @@
-// What a command tells in a sentence, and what it leaves as the defect that it is.
+// Which errors a command explains in a sentence, and which it reports as a defect.
 import { expect, test } from 'vitest';
 import { refusalOf } from '../../src/cli/refusal-of.js';
 import { readStoredJson } from '../../src/kernel/stored-json.js';
@@ -13,11 +13,11 @@ function thrownBy(work: () => unknown): unknown {
   throw new Error('nothing was thrown');
 }
 
-test('stored text that is no JSON is damage', () => {
+test('stored text that is not JSON is damage', () => {
   expect(readStoredJson('{"a":[1]}')).toEqual({ a: [1] });
   expect(refusalOf(thrownBy(() => readStoredJson('{"a":')))).toMatchObject({
     code: 'DATA_DIR_UNUSABLE',
-    message: expect.stringContaining('parley verify --all looks at every run'),
+    message: expect.stringContaining('parley verify --all checks every run'),
   });
 });
 
@@ -31,7 +31,7 @@ test.each([
 
 const said = (message: string) => Object.assign(new Error(message), { code: 'ERR_SQLITE_ERROR' });
 
-test('what the database says of its files is told, what it says of a wrong question is not', () => {
+test('database errors about files are reported; errors about a wrong query are not', () => {
   expect(refusalOf(said('database disk image is malformed'))).toMatchObject({ code: 'DATA_DIR_UNUSABLE' });
   expect(refusalOf(said('disk I/O error'))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   expect(refusalOf(said('near "SELEC": syntax error'))).toBeNull();

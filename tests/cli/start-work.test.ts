@@ -28,7 +28,7 @@ test('there is no program at the place of Node', async () => {
   const { code, stderr } = await run('/nowhere/node');
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: 'parley: the process that is to do the work cannot be started: spawn /nowhere/node ENOENT\n',
+    stderr: 'parley: The worker process cannot be started: spawn /nowhere/node ENOENT\n',
   });
   expect(JSON.parse((await run('/nowhere/node', '--json')).stderr)).toMatchObject({
     error: { code: 'WORKER_NOT_STARTED' },
@@ -42,6 +42,6 @@ test('the process ends before it has said anything', async () => {
   const { code, stderr } = await run(program);
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: 'parley: the process that was to do the work ended before it began; see parley.log in the data directory\n',
+    stderr: 'parley: The worker process ended before it began. See parley.log in the data directory.\n',
   });
 });

@@ -1,4 +1,4 @@
-// Whether whoever wrote its name is still there: itself, not another with its number, and not what is left of it.
+// Whether the process in writer.json is still the same live process: not a reused pid, not a zombie.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
-// A deletion that meets trouble: what can be removed is, the rest is told, and nothing keeps the data directory from
-// opening.
+// Deletion with file errors: removes as much as possible, reports the rest, and the data directory still opens.
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -93,7 +92,7 @@ test('a folder created meanwhile is replaced when the folder that was moved asid
     }),
   };
   const { deleteRun } = await import('../../src/commands/delete-run.js');
-  await expect(deleteRun(deps, runId, { isPlayed: false, onFailure: () => {} })).rejects.toMatchObject({
+  await expect(deleteRun(deps, runId, { isRunHere: false, onFailure: () => {} })).rejects.toMatchObject({
     code: 'SESSION_IN_USE',
   });
   expect(readdirSync(path)).toContain('rasp.jsonl');

@@ -1,12 +1,14 @@
-// What is deleted by itself, on a real store and real folders: only what has ended, what nobody else uses, and no more
-// than the rules say.
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+// Retention on a real store and real folders: deletes only ended, unused runs, and no more than the rules allow.
+import { singleHost } from '../../src/ownership/single-host.js';
+import fs, { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createCountingIds } from '../../src/kernel/ids.js';
 import { finishDeletions } from '../../src/commands/delete-run.js';
-import type { EngineHost, OrchestratorDeps } from '../../src/journal/deps.js';
+import type { OrchestratorDeps } from '../../src/journal/deps.js';
+import type { EngineRuntime } from '../../src/machine/engine-runtime.js';
 import { sweep, sweepHourly, type RetentionRules } from '../../src/commands/retention.js';
 import { runFolder } from '../../src/journal/run-folder.js';
 import type { RunState } from '../../src/run/statechart.js';
@@ -18,7 +20,6 @@ import { change, newRun, T0 } from '../store/conformance.js';
 
 const DAY = 24 * 3600 * 1000;
 const HOUR = 3600 * 1000;
-const never = (): boolean => false;
 
 let dir: string;
 let data: DataDir;
@@ -41,6 +42,8 @@ afterEach(async () => {
 const idOf = (number: number): string => `run_${String(number).padStart(4, '0')}`;
 const homeOf = (number: number): string => runFolder(dir, idOf(number)).home;
 
+const logOf = (number: number): string => join(dir, 'runs', idOf(number), 'attempts', '1', 'stdout.log');
+
 interface Kept {
   readonly status?: RunState;
   // Days after the beginning.
@@ -58,7 +61,7 @@ async function keep(number: number, { status = 'succeeded', day = 0, bytes = 100
   };
   const outcome = await data.store.createRun(newRun(number, { spec }));
   if (!outcome.created) throw new Error(outcome.reason);
-  if (status !== 'queued') await data.store.commit(change(outcome.run, { now: T0 + day * DAY, set: { status } }));
+  if (status !== 'queued') await data.store.append(change(outcome.run, { now: T0 + day * DAY, set: { status } }));
   mkdirSync(join(dir, 'runs', idOf(number), 'attempts', '1'), { recursive: true });
   writeFileSync(join(dir, 'runs', idOf(number), 'attempts', '1', 'stdout.log'), 'x'.repeat(bytes));
 }
@@ -70,16 +73,17 @@ function depsWith(store: Store): OrchestratorDeps {
     ids: createCountingIds(),
     timers,
     dataDir: dir,
-    host: {} as EngineHost,
-    queueLimit: 1000,
+    runtime: {} as EngineRuntime,
+    queueLimit: () => 1000,
+    ...singleHost(data.store),
   };
 }
 
 function sweepBy(
   rules: RetentionRules,
-  { store = data.store, stopped = never }: { store?: Store; stopped?: () => boolean } = {},
+  { store = data.store, signal = new AbortController().signal }: { store?: Store; signal?: AbortSignal } = {},
 ): Promise<string[]> {
-  return sweep(depsWith(store), rules, stopped, (runId, error) => failures.push([runId, error]));
+  return sweep(depsWith(store), rules, { signal, onFailure: (runId, error) => failures.push([runId, error]) });
 }
 
 async function left(): Promise<number[]> {
@@ -148,7 +152,7 @@ test('what goes by its age makes room before what goes by size', async () => {
   expect(await sweepBy({ ended_after_days: 3, max_bytes: 300 })).toEqual([idOf(1)]);
 });
 
-test('a link counts as itself: what it leads to is neither measured nor deleted', async () => {
+test('a link is measured as a link: its target is neither measured nor deleted', async () => {
   const outside = join(dir, 'outside');
   mkdirSync(outside);
   writeFileSync(join(outside, 'large'), 'x'.repeat(100_000));
@@ -178,11 +182,102 @@ test('a run whose session other runs use is not touched, by age or size, until t
     [idOf(3), idOf(4)],
     [1, 2],
   ]);
-  await data.store.commit(
+  await data.store.append(
     change((await data.store.loadRun(idOf(2))) as RunRecord, { now: T0 + 5 * DAY, set: { status: 'failed' } }),
   );
   expect(await sweepBy({ ended_after_days: 1 })).toEqual([idOf(2), idOf(1)]);
   expect([await left(), failures]).toEqual([[], []]);
+});
+
+test('a run whose home another run uses is not even tried, because that would rename its folder', async () => {
+  await keep(1, { day: 0 });
+  await keep(2, { day: 1, from: 1, status: 'waiting_user' });
+  await keep(3, { day: 2, from: 1 });
+  now = T0 + 100 * DAY;
+  const tried: string[] = [];
+  const store = alterStore(data.store, {
+    salvageRun: async (runId) => {
+      tried.push(runId);
+      return data.store.salvageRun(runId);
+    },
+  });
+  for (const rules of [{ ended_after_days: 1 }, { ended_after_days: 1 }]) await sweepBy(rules, { store });
+  expect([tried, await left()]).toEqual([[idOf(3)], [1, 2]]);
+});
+
+test('a run that another caller deleted first is not reported; every other refusal is', async () => {
+  for (const number of [1, 2]) await keep(number);
+  now += 10 * DAY;
+  const store = alterStore(data.store, {
+    deleteRun: async (runId) => (runId === idOf(1) ? 'unknown_run' : 'not_ended'),
+  });
+  expect(await sweepBy({ ended_after_days: 1 }, { store })).toEqual([]);
+  expect(failures).toMatchObject([[idOf(2), { code: 'RUN_NOT_ENDED' }]]);
+});
+
+test('a run without a folder counts as empty', async () => {
+  await keep(1, { day: 1, bytes: 100 });
+  await keep(2, { day: 2, bytes: 100 });
+  rmSync(join(dir, 'runs', idOf(1)), { recursive: true });
+  expect(await sweepBy({ max_bytes: 100 })).toEqual([]);
+  expect(await sweepBy({ max_bytes: 99 })).toEqual([idOf(1), idOf(2)]);
+});
+
+describe('while the size of a folder is measured', () => {
+  const { lstat, opendir } = fs.promises;
+  // Runs the sweep with other calls of node:fs/promises.
+  async function sweepWith(calls: Partial<typeof fs.promises>, rules: RetentionRules): Promise<string[]> {
+    try {
+      Object.assign(fs.promises, calls);
+      syncBuiltinESMExports();
+      return await sweepBy(rules);
+    } finally {
+      Object.assign(fs.promises, { lstat, opendir });
+      syncBuiltinESMExports();
+    }
+  }
+
+  test('a file that vanishes counts as 0, and the other files are measured', async () => {
+    await keep(1, { day: 1, bytes: 100 });
+    await keep(2, { day: 2, bytes: 100 });
+    writeFileSync(join(dir, 'runs', idOf(1), 'attempts', '1', 'z.log'), 'x'.repeat(10));
+    const vanishing = vi.fn(async (path: fs.PathLike) => {
+      if (String(path) === logOf(1)) rmSync(logOf(1));
+      return lstat(path);
+    });
+    const calls = { lstat: vanishing as unknown as typeof lstat };
+    expect(await sweepWith(calls, { max_bytes: 110 })).toEqual([]);
+    expect([vanishing.mock.calls.length, existsSync(logOf(1))]).toEqual([3, false]);
+    expect(await sweepBy({ max_bytes: 109 })).toEqual([idOf(1)]);
+  });
+
+  test.each(['opendir', 'lstat'] as const)('an error of %s from the system counts as 0', async (name) => {
+    await keep(1);
+    const error = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', syscall: name });
+    expect(await sweepWith({ [name]: () => Promise.reject(error) }, { max_bytes: 1 })).toEqual([]);
+  });
+
+  test.each(['opendir', 'lstat'] as const)('an error of %s of another kind ends the sweep', async (name) => {
+    await keep(1);
+    const calls = { [name]: () => Promise.reject(new TypeError('the path is not valid')) };
+    await expect(sweepWith(calls, { max_bytes: 1 })).rejects.toThrow('the path is not valid');
+    expect(await left()).toEqual([1]);
+  });
+});
+
+test('with files on the disk of each host, a size limit deletes only runs whose files are here', async () => {
+  await keep(1, { day: 1 });
+  await keep(2, { day: 2 });
+  rmSync(join(dir, 'runs', idOf(1)), { recursive: true });
+  const deps = depsWith(data.store);
+  const options = { signal: new AbortController().signal, onFailure: () => {} };
+  const local = { ...deps, files: { ...deps.files, layout: 'local' as const } };
+  expect(await sweep(local, { max_bytes: 1 }, options)).toEqual([idOf(2)]);
+});
+
+test('runs that ended at the same time are deleted in the order of their ids', async () => {
+  for (const number of [3, 1, 2]) await keep(number);
+  expect(await sweepBy({ max_bytes: 1 })).toEqual([1, 2, 3].map(idOf));
 });
 
 test('one that is continued just now is skipped without a word', async () => {
@@ -208,16 +303,22 @@ test('a failed deletion is reported, the others proceed, and its moved folder is
   expect(await sweepBy({ ended_after_days: 1 })).toEqual([idOf(2)]);
 });
 
-test('one that is told to stop deletes nothing more', async () => {
-  for (const number of [1, 2, 3]) await keep(number);
-  now += 10 * DAY;
-  let asked = 0;
-  expect(await sweepBy({ ended_after_days: 1, max_bytes: 1 }, { stopped: () => (asked += 1) > 2 })).toEqual([
-    idOf(1),
-    idOf(2),
-  ]);
-  expect(await left()).toEqual([3]);
-});
+test.each<RetentionRules>([{ ended_after_days: 1, max_bytes: 1 }, { ended_after_days: 1 }, { max_bytes: 1 }])(
+  'an aborted sweep by %j deletes no further run',
+  async (rules) => {
+    for (const number of [1, 2, 3]) await keep(number);
+    now += 10 * DAY;
+    const stop = new AbortController();
+    const store = alterStore(data.store, {
+      deleteRun: async (runId, options) => {
+        if (runId === idOf(2)) stop.abort();
+        return data.store.deleteRun(runId, options);
+      },
+    });
+    expect(await sweepBy(rules, { store, signal: stop.signal })).toEqual([idOf(1), idOf(2)]);
+    expect(await left()).toEqual([3]);
+  },
+);
 
 test('it is done at once and every hour, and not after the end', async () => {
   let swept = 0;

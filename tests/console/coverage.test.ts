@@ -16,7 +16,7 @@ test('a region is whole once its parts leave no gap, in whatever order they were
   expect(isWhole(cover(), GAP)).toBe(false);
 });
 
-test('a part outside the screen counts for nothing', () => {
+test('a part outside the screen is not covered', () => {
   expect(cover([0.4, 0.4], [0.9, 0.2])).toEqual([]);
 });
 

@@ -1,5 +1,4 @@
-// The conversation as rows, without a page: what grows, what is replaced, what is folded together, and that much of it
-// takes little time.
+// The conversation as rows, without a page: added, replaced and folded rows, and linear cost for long conversations.
 import { expect, test } from 'vitest';
 import { RunModel } from '../../console/src/state/run-model.js';
 import type { Row } from '../../console/src/state/run-rows.js';
@@ -106,7 +105,7 @@ test('a truncated message keeps its pieces, which have more', () => {
   expect(only(model, 'message')).toMatchObject([{ text: 'long text', isTruncated: true, state: 'whole' }]);
 });
 
-test('a tool call is one row, also when it ends in a later turn; one that never ends is said to', () => {
+test('a tool call is one row, even when it ends in a later turn; an unfinished one is marked', () => {
   const started: Told = [
     'assistant.tool.started',
     { call_id: 'c', name: 'shell', kind: 'command', input: { command: 'ls' } },
@@ -143,7 +142,7 @@ test('files, lines of output and thoughts in a row are one row each', () => {
   ]);
 });
 
-test('what an engine prints in a turn is one row, wherever it stands, with warnings and the done marker', () => {
+test('engine output of a turn is one row, with warnings and the done marker', () => {
   const model = fold(
     ['raw.stderr', { text: '1' }],
     ['assistant.message.final', { message_id: 'm', text: 'Ready.\n{"done":true,"result":1}' }],
@@ -172,7 +171,7 @@ test('a plan takes the place of the one before', () => {
   ]);
 });
 
-test('usage of a turn is shown once, at its end: that of the turn, else of the conversation, else of its steps', () => {
+test('usage of a turn is shown once, at its end: of the turn, else the conversation, else its steps', () => {
   expect(only(fold(STARTED, usage('step', 1), usage('step', 2), ask('i')), 'usage')).toMatchObject([
     { usage: { input_tokens: 3 }, rasp: [20, 30] },
   ]);
@@ -212,7 +211,7 @@ test('a question waits until it is answered, decided, or the run has ended', () 
   ).toMatchObject([{ resolution: { type: 'gone' } }, { type: 'end', end: { state: 'canceled' } }]);
 });
 
-test('attempts are separated, with the time that a person was waited for; the way through the chart is counted', () => {
+test('attempts are separated, with the waiting time; the path through the chart is counted', () => {
   const model = fold(
     STARTED,
     change('queued', 'running', 2),
@@ -223,10 +222,10 @@ test('attempts are separated, with the time that a person was waited for; the wa
     change('running', 'succeeded', 70, 2),
   );
   expect(only(model, 'attempt')).toMatchObject([{ number: 2, waitedMs: 60_000 }]);
-  expect(Object.fromEntries(model.way.visits)).toEqual({ queued: 2, running: 2, waiting_user: 1, succeeded: 1 });
-  expect(model.way.edges.get('queued>running')).toBe(2);
+  expect(Object.fromEntries(model.path.visits)).toEqual({ queued: 2, running: 2, waiting_user: 1, succeeded: 1 });
+  expect(model.path.edges.get('queued>running')).toBe(2);
   expect(
-    model.way.attempts.map(({ spans }) => spans.map(({ state, from, to }) => [state, (Number(to) - from) / 1000])),
+    model.path.attempts.map(({ spans }) => spans.map(({ state, from, to }) => [state, (Number(to) - from) / 1000])),
   ).toEqual([
     [
       ['queued', 1],
@@ -238,8 +237,8 @@ test('attempts are separated, with the time that a person was waited for; the wa
       ['running', 5],
     ],
   ]);
-  expect(model.way.blockedMs(T0)).toBe(60_000);
-  expect(fold(STARTED, change('running', 'waiting_user', 4)).way.blockedMs(T0 + 10_000)).toBe(6000);
+  expect(model.path.waitedMs(T0)).toBe(60_000);
+  expect(fold(STARTED, change('running', 'waiting_user', 4)).path.waitedMs(T0 + 10_000)).toBe(6000);
 });
 
 test('every row has a key of its own, also when one event makes two', () => {
@@ -268,7 +267,7 @@ test('an event of a later version is a row, not an error', () => {
   expect(model.rows).toMatchObject([{ type: 'unknown', name: 'assistant.dance', data: { steps: 3 } }]);
 });
 
-test('two hundred thousand pieces are folded in linear time', () => {
+test('two hundred thousand pieces are folded in linear time', async () => {
   const told = Array.from({ length: 200_000 }, (_, index): Told =>
     index % 2 === 0
       ? ['assistant.message.delta', { message_id: 'm', text: 'abcdefgh' }]
@@ -280,6 +279,6 @@ test('two hundred thousand pieces are folded in linear time', () => {
     for (const event of list.slice(0, count)) model.push(event);
     return model;
   };
-  expectLinear(50_000, fold);
+  await expectLinear(50_000, fold);
   expect(only(fold(200_000), 'message')[0]?.text).toHaveLength(800_000);
 });

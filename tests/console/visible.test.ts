@@ -1,5 +1,4 @@
-// Bytes as a person sees them in the evidence: text as it is, everything else by its name, nothing that hides or turns
-// what stands around it.
+// Bytes in the evidence view: text unchanged, everything else by name, no character that hides or reorders text.
 import { assert, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
 import { nameBytes as showBytes } from '../../src/kernel/visible-bytes.js';
@@ -24,7 +23,7 @@ test.each([
   expect(showBytes(Uint8Array.from(bytes))).toBe(shown);
 });
 
-test('what is text is decoded as it is, whatever stands behind it', () => {
+test('text is decoded unchanged, whatever follows it', () => {
   assert(
     property(string({ unit: 'grapheme' }), (text) => {
       const bytes = Buffer.concat([Buffer.from(text), Buffer.from([0xff])]);

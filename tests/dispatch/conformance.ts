@@ -1,5 +1,5 @@
-// What every dispatch must do, in real time: turns up to its slots, the oldest first; questions decided when their time
-// is over; nothing begun after its end.
+// The contract of every dispatch, in real time: turns up to its slots, oldest first; expired questions decided; nothing
+// started after close.
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Dispatch, DispatchHandlers } from '../../src/dispatch/dispatch.js';
 import type { RunState } from '../../src/run/statechart.js';
@@ -52,7 +52,7 @@ export class Stage {
   async set(runId: string, status: RunState, rest: Parameters<typeof change>[1] = {}): Promise<boolean> {
     const run = (await this.#store.loadRun(runId)) as RunRecord;
     return (
-      await this.#store.commit(
+      await this.#store.append(
         change(run, { set: { status, ...(status === 'running' ? { epoch: run.epoch + 1 } : {}) }, ...rest }),
       )
     ).committed;
@@ -133,6 +133,24 @@ export function describeDispatch(name: string, open: () => Promise<DispatchUnder
       expect(stage.most).toBe(2);
     });
 
+    test('a changed number of slots applies to the next turns; running turns continue', async () => {
+      const stage = await withStage(1);
+      await stage.queue(1, 2, 3, 4);
+      stage.dispatch.wake();
+      await eventually(() => stage.started).toEqual(['run_0001']);
+      stage.dispatch.setSlots(3);
+      stage.dispatch.wake();
+      await eventually(() => stage.turns.size).toBe(3);
+      stage.dispatch.setSlots(1);
+      stage.end('run_0001');
+      stage.end('run_0002');
+      await eventually(() => stage.turns.size).toBe(1);
+      await stage.dispatch.idle();
+      expect(stage.started).toHaveLength(3);
+      stage.end('run_0003');
+      await eventually(() => stage.started.at(-1)).toBe('run_0004');
+    });
+
     test('a run that could not be started rests for a while and does not hide the runs behind it', async () => {
       const stage = await withStage(1);
       await stage.queue(1, 2);
@@ -163,7 +181,7 @@ export function describeDispatch(name: string, open: () => Promise<DispatchUnder
       await eventually(() => stage.decided.toSorted()).toEqual(['int_1', 'int_2', 'int_4']);
     });
 
-    test('nothing is begun after it is closed, and its end waits for what is under way', async () => {
+    test('nothing starts after close, and close waits for running work', async () => {
       const stage = await withStage(1);
       await stage.queue(1, 2);
       stage.dispatch.wake();

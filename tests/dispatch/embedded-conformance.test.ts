@@ -1,4 +1,5 @@
 // The dispatch within one process does what every dispatch must do.
+import { singleHost } from '../../src/ownership/single-host.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +15,9 @@ describeDispatch('embedded', async () => {
   return {
     store,
     create: (handlers, slots) =>
-      new EmbeddedDispatch({ store, timers: systemTimers, clock: systemClock }, handlers, slots),
+      new EmbeddedDispatch({ store, ...singleHost(store), timers: systemTimers, clock: systemClock }, handlers, {
+        slots,
+      }),
     cleanup: async () => {
       await close();
       rmSync(dir, { recursive: true });

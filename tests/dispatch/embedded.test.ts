@@ -1,5 +1,6 @@
 // Dispatch within one process, on a real store with time moved by hand: who is started when, and that no failure stops
 // it.
+import { singleHost } from '../../src/ownership/single-host.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +32,7 @@ afterEach(async () => {
 
 async function setStatus(runId: string, status: RunState, rest: Parameters<typeof change>[1] = {}): Promise<void> {
   const run = (await data.store.loadRun(runId)) as RunRecord;
-  expect(await data.store.commit(change(run, { set: { status }, ...rest }))).toMatchObject({ committed: true });
+  expect(await data.store.append(change(run, { set: { status }, ...rest }))).toMatchObject({ committed: true });
 }
 
 async function queue(...numbers: number[]): Promise<void> {
@@ -57,7 +58,7 @@ class Scene {
 
   constructor(store: Store, slots: number, decide = (_interaction: InteractionRecord) => {}) {
     this.dispatch = new EmbeddedDispatch(
-      { store, timers, clock: { now: () => 1_000_000 } },
+      { store, ...singleHost(store), timers, clock: { now: () => 1_000_000 } },
       {
         startTurn: (run) => this.#play(run.run_id),
         decide: async (interaction) => {
@@ -71,7 +72,7 @@ class Scene {
         },
         onFailure: (error) => this.failures.push(error),
       },
-      slots,
+      { slots },
     );
   }
 
@@ -108,11 +109,11 @@ class Scene {
 
 test.each([
   ['nextDecision', 2],
-  ['claimQueued', 1],
+  ['listQueued', 1],
   ['loadRun', 1],
   ['decide', 1],
 ] as const)(
-  'a look in which %s fails does the rest all the same, and everything is looked at again after a while',
+  'a poll in which %s fails does the rest, and the next poll covers everything again',
   async (name, failures) => {
     await queue(1);
     await askDue(2);
@@ -172,7 +173,7 @@ test('a run that could not be started rests for a while and does not hide the ru
   await scene.close();
 });
 
-test.each(['nextDecision', 'claimQueued', 'loadRun'] as const)(
+test.each(['nextDecision', 'listQueued', 'loadRun'] as const)(
   'nothing is started or decided any more when it is closed while %s is under way',
   async (name) => {
     await queue(1);
@@ -232,7 +233,7 @@ test('a decision is made soon after its time although the clock was an hour back
   await setStatus('run_0001', 'waiting_user', { ask: ask('int_1', { decides: true, due_at: now + 4000 }) });
   const decided: string[] = [];
   const dispatch = new EmbeddedDispatch(
-    { store: data.store, timers, clock: { now: () => now } },
+    { store: data.store, ...singleHost(data.store), timers, clock: { now: () => now } },
     {
       startTurn: async () => {},
       decide: async ({ interaction_id: id }) => {
@@ -250,7 +251,7 @@ test('a decision is made soon after its time although the clock was an hour back
         throw error;
       },
     },
-    1,
+    { slots: 1 },
   );
   now -= HOUR;
   dispatch.wake();

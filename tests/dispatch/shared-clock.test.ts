@@ -1,6 +1,6 @@
-// The time that hosts share, from what the database says and a time that only goes on.
+// The clock that hosts share, computed from database times and a monotonic clock.
 import { expect, test } from 'vitest';
-import { SharedClock } from '../../src/dispatch/postgres/shared-clock.js';
+import { SharedClock } from '../../src/ownership/postgres/shared-clock.js';
 
 const T0 = 1_700_000_000_000;
 
@@ -29,13 +29,13 @@ test.each([
   [900, 10],
   [-900, 10],
   [1400, 1000],
-])('one that differs by %d ms, told within %d ms, is let be', async (differsMs, tookMs) => {
+])('a difference of %d ms, measured within %d ms, is not corrected', async (differsMs, tookMs) => {
   const { clock, learn, own } = scene(differsMs, tookMs);
   await learn();
   expect(clock.now()).toBe(own());
 });
 
-test('it goes on by itself while nothing is heard, and follows when the database is another', async () => {
+test('it advances alone between readings, and follows a changed database clock', async () => {
   const { clock, learn, own, step } = scene(3_600_000);
   await learn();
   await expect(clock.learn(async () => Promise.reject(new Error('away')))).rejects.toThrow('away');

@@ -90,7 +90,7 @@ describe('a command that asks for leave', () => {
     await expectEndsWell(bench, runId);
   });
 
-  test('never runs when it is declined, and the turn goes on', async () => {
+  test('never runs when it is declined, and the turn continues', async () => {
     const bench = await openResidents();
     const { runId } = await ask(bench, `[[approve ${SIDE}]] [[tool echo beside >> beside.txt]] [[done 7]]`);
     expect(await bench.reply(runId, { decision: 'decline' })).toMatchObject({
@@ -128,7 +128,7 @@ describe('a command that asks for leave', () => {
     await expectEndsWell(bench, runId);
   });
 
-  test('waits on when what it is answered with is no decision', async () => {
+  test('keeps waiting after a reply that is not a decision', async () => {
     const bench = await openResidents();
     const { runId, question } = await ask(bench, `[[approve ${SIDE}]] [[done 7]]`);
     const { interaction_id: id } = await bench.pending(runId);
@@ -167,7 +167,7 @@ describe('a command that asks for leave', () => {
   test.each([
     ['approve', ['done']],
     ['decline', []],
-  ] as const)('has a note of the person who decided (%s) told to the agent, once', async (decision, ran) => {
+  ] as const)('passes the note of the decision (%s) to the agent, once', async (decision, ran) => {
     const bench = await openResidents();
     const { runId } = await ask(bench, `[[approve ${SIDE}]]`);
     expect(await bench.reply(runId, { decision, note: 'Mind the gap. [[done 9]]' })).toMatchObject({
@@ -276,7 +276,7 @@ describe('a question', () => {
   test.each([
     { where: 'in the process that asked', residents: { parkAfterMs: 3_600_000, max: 8 }, processes: 1 },
     { where: 'after that process was parked', residents: { parkAfterMs: 0, max: 8 }, processes: 3 },
-  ])('is answered $where, and the model is told the answer once', async ({ residents, processes }) => {
+  ])('is answered $where, and the model gets the answer once', async ({ residents, processes }) => {
     const bench = await openResidents({ settings: { residents } });
     const asked = await bench.play(
       'Set it up. [[ask Which database?|Postgres|SQLite]] [[ask And which port?]] [[done {"ok":true}]]',

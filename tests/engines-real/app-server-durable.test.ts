@@ -1,5 +1,5 @@
-// An approval outlives everything: the process that asked, and Parley itself. What is decided later is done once, and
-// nothing else.
+// An approval survives the exit of the asking process and of Parley. A later decision is applied once, to the same
+// action only.
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/kernel/json.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -84,7 +84,7 @@ describe('killed with Parley while it waits for leave, a run is still in the inb
   test('and approved, its command runs once, after that was stored', async () => {
     const person = await openSite('codex');
     const asked = await askAndDie(person, `[[answer First.]] [[approve ${COMMAND}]] [[done 7]]`);
-    const worker = await startWorker(person, { type: 'settle', run_id: asked.run_id });
+    const worker = await startWorker(person, { type: 'run_due', run_id: asked.run_id });
     expect(await settledRun(person, asked.run_id)).toMatchObject({ status: 'waiting_user' });
     expect(processesOf(asked.run_id)).toEqual([]);
     expect(await inbox(person)).toMatchObject([{ run_id: asked.run_id, state: 'pending' }]);
@@ -116,7 +116,7 @@ describe('killed with Parley while it waits for leave, a run is still in the inb
     await expectEndsWell(person, run, 2);
   });
 
-  test('and declined, the agent that goes on without it is not asked anything', async () => {
+  test('and declined, the agent continues without it and asks nothing', async () => {
     const person = await openSite('codex');
     const asked = await askAndDie(person, `[[approve ${COMMAND}]] [[done 7]]`);
     const { run } = await answer(person, asked, { decision: 'decline', note: 'Never, please.' });

@@ -1,4 +1,4 @@
-// What a thread of the real app-server may do, against hostile folders, loose settings of the user, and over processes.
+// Permissions of a thread of the real app-server, against hostile folders and loose user settings, across processes.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -81,7 +81,7 @@ describe("approvals are the caller's when the user's settings leave them to a re
   });
 });
 
-describe('what the settings of a folder name is not started', () => {
+describe('programs named in the settings of a folder are not started', () => {
   const write = { sandbox: 'workspace-write' } as const;
   test.each<[string, (folder: string) => ThreadStartParams]>([
     ['with a slash at the end', (folder) => ({ ...write, cwd: `${folder}/` })],

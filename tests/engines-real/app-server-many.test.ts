@@ -8,7 +8,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import type { RealBench } from './real-bench.js';
 import { ASKS, dataOf, expectSameParsed, linesIn, memoryOf, openResidents } from './real-resident.js';
 
-test('twenty runs at once, each with an approval: all end well, and none hears of another', async () => {
+test('twenty concurrent runs with an approval each all succeed, isolated from each other', async () => {
   const count = 20;
   const bench = await openResidents({ settings: { slots: count, residents: { parkAfterMs: 3_600_000, max: count } } });
   const begun = Date.now();

@@ -1,5 +1,4 @@
-// What an MCP server of the person wants during a run on the real Codex: it is asked in our words, and the server hears
-// what was answered, and nothing else.
+// Requests of the user's MCP servers on the real Codex: Parley words the question, and the server gets only the answer.
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,7 +37,7 @@ describe('a form', () => {
     },
     { given: { decision: 'decline' }, result: { action: 'decline' } },
     { given: { decision: 'cancel' }, result: { action: 'cancel' } },
-  ])('is asked of the person; $given is what the server hears', async ({ given, result }) => {
+  ])('is asked of the person; the server receives $given', async ({ given, result }) => {
     const bench = await openNosy('form');
     const asked = await bench.play(`${WAIT} [[done 7]]`, ASKS);
     expect(asked.status).toBe('waiting_user');
@@ -65,7 +64,7 @@ describe('a form', () => {
     expectSameParsed(bench.data.path, asked.run_id, await bench.events(asked.run_id));
   });
 
-  test('that no person could fill in is refused at once, and the turn goes on', async () => {
+  test('that no person could fill in is refused at once, and the turn continues', async () => {
     const bench = await openNosy('giant');
     const run = await bench.play(`${WAIT} [[done 7]]`, ASKS);
     expect(run).toMatchObject({ status: 'succeeded', result: 7, attempt_number: 1 });

@@ -82,7 +82,7 @@ describe.each([
   { where: 'in one process', residents: { parkAfterMs: HOUR_MS, max: 8 }, processes: 1 },
   { where: 'in a new process each, when the last one was parked', residents: { parkAfterMs: 0, max: 8 }, processes: 3 },
 ])('a conversation of three turns $where', ({ residents, processes }) => {
-  test('has one session and one log that can be read again, and the model is told all of it', async () => {
+  test('has one session and one log that can be read again, and the model gets all of it', async () => {
     const bench = await openResidents({ settings: { residents } });
     const next = async (run: { readonly run_id: string }) => {
       if (processes > 1) await expectNoProcess(run.run_id);
@@ -136,7 +136,7 @@ describe('the limits of a turn', () => {
     expect(processesOf(run.run_id)).toEqual([]);
   });
 
-  test('end none that waits for a person, however long, and hold again when it goes on', async () => {
+  test('do not end a run that waits for a person, and apply again when it continues', async () => {
     const timers = new SimulatedTimers();
     const bench = await openResidents({
       timers: onlyLong(timers),

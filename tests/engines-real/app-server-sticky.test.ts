@@ -32,7 +32,7 @@ test('one that waits in its process is answered there, past every limit of other
   await bench.orchestrator.cancel(other.run_id);
 });
 
-test('its process gone, the run has failed; its time over, too', async () => {
+test('the run fails when its process exits or its time expires', async () => {
   const bench = await openResidents({ sticky: { resumes: false }, settings: PARKS });
   const lost = await bench.play(PROMPT, ASKS);
   for (const pid of processesOf(lost.run_id)) process.kill(pid, 'SIGKILL');

@@ -39,7 +39,7 @@ const commandIn = (server: CodexAppServer, thread: string): JsonObject | undefin
     .map(({ method, params }) => ({ method, item: (params as JsonObject).item as JsonObject | undefined }))
     .findLast(({ method, item }) => method === 'item/completed' && item?.type === 'commandExecution')?.item;
 
-test('an approval is an event of its own; accepted, the command runs and the turn goes on', async () => {
+test('an approval is an event of its own; once accepted, the command runs and the turn continues', async () => {
   const desk = await openDesk();
   const server = await desk.open();
   const thread = await newThread(server, ASKS);
@@ -160,7 +160,7 @@ async function openAsking(desk: Desk) {
 }
 
 describe('a server that is killed', () => {
-  test('fails what waits and what comes, ends the readers, and tells how it ended', async () => {
+  test('fails pending and later requests, ends the readers, and reports how it ended', async () => {
     const desk = await openDesk();
     const { server, thread, asked } = await openAsking(desk);
     const reader = server.events();
@@ -178,7 +178,7 @@ describe('a server that is killed', () => {
     expect(() => server.respond(asked.id, {})).toThrow('codex app-server is gone');
   });
 
-  test('is followed by another that goes on with the thread, in which nothing has run', async () => {
+  test('is followed by another process that continues the thread, in which nothing has run', async () => {
     const desk = await openDesk();
     const { server, thread } = await openAsking(desk);
     process.kill(server.pid, 'SIGKILL');

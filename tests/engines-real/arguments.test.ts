@@ -1,4 +1,4 @@
-// What the real CLIs make of a caller's model name: in one word with its option it is a value, whatever it looks like.
+// How the real CLIs read a caller's model name: joined with its option it is a value, whatever it looks like.
 import { expect, test } from 'vitest';
 import { modelArgument } from '../../src/engines/engine.js';
 import { run, sitDown } from './real-cli.js';
@@ -43,7 +43,7 @@ test('gemini asks for the model "--yolo" and keeps its approval mode', async () 
 // OpenCode knows no such model and fails in a session of its own: nothing was allowed, and it attached to no other
 // server.
 test.each(['--auto', '--attach=http://127.0.0.1:9'])(
-  'opencode looks for a model "%s", finds none, and takes no option from it',
+  'opencode searches for a model "%s", finds none, and takes no option from it',
   async (model) => {
     const desk = await sitDown('opencode');
     const { lines } = await run(desk, [...ARGS.opencode, ...modelArgument({ model })], '[[answer hello]]');

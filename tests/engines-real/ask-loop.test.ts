@@ -1,5 +1,5 @@
-// The whole promise on the real CLIs: ask, park without a process, lose the orchestrator to SIGKILL, answer, go on in
-// new processes with the same conversation. Twice in one run.
+// The whole promise on the real CLIs: ask, park without a process, kill the orchestrator with SIGKILL, answer, continue
+// the conversation in new processes. Twice in one run.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -126,7 +126,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     expect(await boundIn(person, retried)).toEqual([session, session]);
   });
 
-  test('a question in the last message is heard too, where the tool is not used', async () => {
+  test('a question in the last message is asked when the tool is not used', async () => {
     const bench = await openRealBench(engine);
     const run = await bench.play(
       '[[answer I need to know. {"ask_user":{"prompt":"Which one?","options":["x","y"]}}]]',

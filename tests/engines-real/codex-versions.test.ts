@@ -1,5 +1,4 @@
-// Threads of the app-server on several versions of Codex: what they were made with, and what they still understand,
-// differs.
+// Threads of the app-server on several versions of Codex, which support different methods.
 import { expect, test } from 'vitest';
 import { ENGINE_PACKAGES } from '../../scripts/install-engines.mjs';
 import { CODEX_VERSIONS, codexOf } from '../../scripts/install-codex-versions.mjs';

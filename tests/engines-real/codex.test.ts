@@ -45,7 +45,7 @@ test('runs a command and changes a file', async () => {
   expect(said(ran)).toEqual(['First.', '{"done":true,"result":{"n":1}}']);
 });
 
-test('asks twice by the MCP tool, each time ends, and new processes go on with the whole history', async () => {
+test('asks twice by the MCP tool, exits each time, and new processes continue with the whole history', async () => {
   const desk = await sitDown('codex');
   const first = await turn(desk, '[[ask Which?|red|blue]] [[ask Sure?]] [[done "ok"]]');
   expect(first.code).toBe(0);
@@ -80,7 +80,7 @@ test.each([
   ['cut', 'stream disconnected before completion'],
   ['html', 'stream disconnected before completion'],
   ['fail', 'this prompt is not answered'],
-])('[[%s]] fails the turn after one request, and the next turn goes on', async (word, message) => {
+])('[[%s]] fails the turn after one request, and the next turn continues', async (word, message) => {
   const desk = await sitDown('codex');
   const ran = await turn(desk, `[[${word}]]`);
   expect(ran.code).toBe(1);

@@ -47,7 +47,7 @@ test('with none of the CLIs it says how to get each, and offers the rehearsal', 
   expect(of(findings, 'rehearsal')).toMatchObject({ level: 'ok' });
 });
 
-test('with all of them it tells their versions, and that nobody is logged in', () => {
+test('with all engines it prints their versions and that nobody is logged in', () => {
   const findings = doctor(`${BIN}:${dirname(process.execPath)}:/usr/bin:/bin`);
   for (const [engine, { version }] of Object.entries(ENGINE_PACKAGES)) {
     expect(of(findings, engine)).toMatchObject({ level: 'note', text: expect.stringContaining(version) });

@@ -1,5 +1,5 @@
-// A fork on the real Codex, by both of its ways: the copy has an id and a home of its own and knows what was said; the
-// source knows nothing of it.
+// A fork on the real Codex, with both engines: the copy has its own id and home and the same history; the source is
+// unchanged.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -40,7 +40,7 @@ async function fork(bench: RealBench, source: RunRecord, prompt: string): Promis
 }
 
 describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
-  test('a run that waits is forked, and is answered afterwards without having heard of it', async () => {
+  test('a waiting run is forked, stays unaffected, and is answered afterwards', async () => {
     const bench = await openRealBench('codex');
     const waiting = await bench.play('Set it up. [[ask Which database?|Postgres|SQLite]]', {
       engine,

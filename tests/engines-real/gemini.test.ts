@@ -64,7 +64,7 @@ test('runs a command and changes a file', async () => {
   expect(said(ran)).toBe('First.{"done":true,"result":{"n":1}}');
 });
 
-test('a new process goes on with the whole history', async () => {
+test('a new process continues with the whole history', async () => {
   const desk = await sitDown('gemini');
   await turn(desk, 'remember [[answer I will.]]');
   const ran = await turn(desk, 'what was it?', 'resumed');

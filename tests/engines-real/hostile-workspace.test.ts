@@ -1,5 +1,4 @@
-// A workspace may be anybody's. Below `full` its own settings must not loosen what a run may do, and must start no
-// program.
+// A workspace may be hostile. Below `full` its settings must not extend the permission of a run or start a program.
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';

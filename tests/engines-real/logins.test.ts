@@ -54,7 +54,7 @@ test('a login of codex goes before OPENAI_API_KEY', async () => {
 });
 
 test.each(['read-only', 'full'] as const)(
-  'gemini is let in by the key in the .env of its user, with the permission %s, and not by that of a workspace',
+  'gemini uses the key in the .env of its user, with the permission %s, not that of a workspace',
   async (permission) => {
     const bench = await openRealBench('gemini', { env: () => ({ GEMINI_API_KEY: undefined }) });
     writeFileSync(join(bench.cwd, '.env'), 'GEMINI_API_KEY=its-own\n');
@@ -76,7 +76,7 @@ function tokenFor(expiresInSec: number): string {
 }
 
 test.each([-3600, 200])(
-  'two runs of codex that start together with a login that expires in %d s renew it once, and both are let in',
+  'two concurrent runs of codex with a login that expires in %d s renew it once',
   async (left) => {
     const renewals: string[] = [];
     const good = tokenFor(36_000);

@@ -1,10 +1,11 @@
 // Sessions of the real CLIs that cannot be continued: the run fails with SESSION_RESUME_FAILED, and nothing is
 // executed.
+import { change } from '../store/conformance.js';
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ENGINE_PROGRAMS } from '../../scripts/install-engines.mjs';
-import { sessionFiles } from '../../src/host/find-session.js';
+import { sessionFiles } from '../../src/machine/sessions/find-session.js';
 import type { EngineSessionHandle } from '../../src/run/session-handle.js';
 import type { RunRecord } from '../../src/store/store.js';
 import type { RealEngine } from '../models/offline-config.js';
@@ -30,12 +31,7 @@ async function park(engine: RealEngine, options?: BenchOptions): Promise<Parked>
 
 // As if what is stored had been changed.
 async function changeHandle({ bench, run }: Parked, handle: EngineSessionHandle): Promise<void> {
-  await bench.data.store.commit({
-    run_id: run.run_id,
-    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
-    now: run.updated_at,
-    handle,
-  });
+  await bench.data.store.append(change(run, { now: run.updated_at, handle }));
 }
 
 async function expectNothingDone(
@@ -65,7 +61,7 @@ function writeForgetful(root: string, engine: RealEngine): string {
 }
 
 describe.each(REAL_ENGINES)('%s', (engine) => {
-  test('a session whose file is gone is not continued', async () => {
+  test('a session without its file is not continued', async () => {
     const parked = await park(engine);
     const files = await sessionFiles(parked.handle);
     expect(files.length).toBeGreaterThan(0);
@@ -77,13 +73,13 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     const parked = await park(engine);
     const unknown = engine === 'opencode' ? 'ses_e1f66449dffeX9p6f24X5ABzIV' : '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
     await changeHandle(parked, { ...parked.handle, handle_value: unknown });
-    await expectNothingDone(parked, { found: [`rows: the session ${unknown} was never named by the engine`] });
+    await expectNothingDone(parked, { found: ['rows: the session differs from the one in the events'] });
   });
 
   test('a session of another folder is not continued, and nothing is started', async () => {
     const parked = await park(engine);
     await changeHandle(parked, { ...parked.handle, cwd: parked.bench.root });
-    await expectNothingDone(parked, { found: ['rows: the session is not one of this run'] });
+    await expectNothingDone(parked, { found: ['rows: the session differs from the one in the events'] });
     expect(await spawnedIn(parked)).toBe(1);
   });
 

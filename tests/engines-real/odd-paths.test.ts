@@ -6,7 +6,7 @@ const ODD = `$HOME \${PATH:-x} {env:HOME} {file:~} "it's" 漢字 %s #-`;
 
 describe.each(REAL_ENGINES)('%s', (engine) => {
   test.each(['read-only', 'full'] as const)(
-    'asks and goes on in a folder with an odd name, with the permission %s',
+    'asks and continues in a folder with an odd name, with the permission %s',
     async (permission) => {
       const bench = await openRealBench(engine, { oddly: ODD });
       const run = await bench.play('[[ask Which?|a|b]][[done 1]]', { execution_mode: 'interactive', permission });

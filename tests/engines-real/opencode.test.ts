@@ -49,7 +49,7 @@ test('runs a command and changes a file', async () => {
   expect(said(ran)).toEqual(['First.', '{"done":true,"result":{"n":1}}']);
 });
 
-test('asks twice by the MCP tool, each time ends, and new processes go on with the whole history', async () => {
+test('asks twice by the MCP tool, exits each time, and new processes continue with the whole history', async () => {
   const desk = await sitDown('opencode');
   const first = await turn(desk, '[[ask Which?|red|blue]] [[ask Sure?]] [[done "ok"]]');
   expect(first.code).toBe(0);

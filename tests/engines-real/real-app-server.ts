@@ -1,5 +1,4 @@
-// The app-server of the real Codex on the machine of a person, with the scripted model. What a test opens is closed
-// after it.
+// The app-server of the real Codex in a user's environment, with the scripted model. Closes everything after each test.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach } from 'vitest';

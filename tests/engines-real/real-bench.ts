@@ -1,9 +1,11 @@
 // Parley on a real CLI, in this process: an orchestrator with the host that the command line uses, on the machine of a
 // person.
+import { singleHost } from '../../src/ownership/single-host.js';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect } from 'vitest';
-import { createEngineHost } from '../../src/host/engine-host.js';
-import { DEFAULT_SETTINGS } from '../../src/host/settings.js';
+import { startResident } from '../../src/app-server/start-resident.js';
+import { createEngineRuntime } from '../../src/machine/create-engine-runtime.js';
+import { DEFAULT_SETTINGS } from '../../src/settings/settings.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createIds } from '../../src/kernel/ids.js';
 import type { Json } from '../../src/kernel/json.js';
@@ -72,12 +74,13 @@ export async function openRealBench(
     ids: createIds(systemClock),
     timers,
     dataDir: data.path,
-    queueLimit: 100,
-    host: hostOf({ ...person, env: { ...person.env, ...env(root) } }),
-    sticky: sticky !== undefined,
+    queueLimit: () => 100,
+    ...singleHost(data.store),
+    runtime: runtimeOf({ ...person, env: { ...person.env, ...env(root) } }),
+    mayNeedProcess: sticky !== undefined,
   };
   if (sticky?.resumes !== undefined)
-    Object.assign(deps.host, { knownResume: () => ({ resumes: sticky.resumes, problem: null }) });
+    Object.assign(deps.runtime, { knownResume: () => ({ resumes: sticky.resumes, problem: null }) });
   const orchestrator = await Orchestrator.open(deps, {
     slots: 2,
     recovery: { queued: 'fail' },
@@ -132,17 +135,19 @@ export async function openRealBench(
   return bench;
 }
 
-function hostOf({ home, env }: Person) {
-  return createEngineHost(
-    {
-      user: { home, env },
-      node: process.execPath,
-      programs: '',
-      platform: `${process.platform}-${process.arch}`,
-      pid: process.pid,
-      askTool: [process.execPath, ENTRY, 'mcp-ask'],
-    },
+function runtimeOf({ home, env }: Person) {
+  const machine = {
+    user: { home, env },
+    node: process.execPath,
+    programs: '',
+    platform: `${process.platform}-${process.arch}`,
+    pid: process.pid,
+    askTool: [process.execPath, ENTRY, 'mcp-ask'],
+  };
+  const [clock, timers] = [systemClock, systemTimers];
+  return createEngineRuntime(
+    machine,
     { ...DEFAULT_SETTINGS, ...PERSON_SETTINGS },
-    { clock: systemClock, timers: systemTimers },
+    { clock, timers, startResident: (_engine, start) => startResident(start, { ...machine, clock, timers }) },
   );
 }

@@ -92,7 +92,7 @@ export function start({ engine, cwd, env }: Desk, args: readonly string[], promp
   return child;
 }
 
-export async function finish(child: ChildProcess): Promise<Ran> {
+async function finish(child: ChildProcess): Promise<Ran> {
   const closed = once(child, 'close') as Promise<[number | null, string | null]>;
   const [stdout, stderr, [code, signal]] = await Promise.all([read(child.stdout), read(child.stderr), closed]);
   children.delete(child);

@@ -1,5 +1,5 @@
-// The process that plays runs for the command line, `parley work`, as built, started here so that it can be killed:
-// what a test sees of it is what it stored, and what /proc shows.
+// The built worker process of the command line, `parley work`, started so that a test can kill it. Tests observe it
+// through the store and /proc.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect } from 'vitest';
 import { hasWriter } from '../../src/cli/writer-alive.js';
-import type { Answer, Assignment, Job } from '../../src/cli/conversation/worker.js';
+import type { Answer, Assignment, Job } from '../../src/cli/conversation/assignment.js';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import type { CreateRunRequest } from '../../src/commands/create-request.js';
 import { verifyRun } from '../../src/audit/verify-run.js';
@@ -104,12 +104,7 @@ export async function settledRun(person: Person, runId: string): Promise<RunReco
     return found && found.status !== 'queued' && found.status !== 'running' ? found : undefined;
   }, 'the end of a turn');
   const checks = await look(person, ({ store, path }) =>
-    verifyRun(
-      store,
-      path,
-      run,
-      waitForFiles(systemTimers, async () => hasWriter(path)),
-    ),
+    verifyRun(store, path, run, { waitForFiles: waitForFiles(systemTimers, async () => hasWriter(path)) }),
   );
   expect(checks.filter(({ ok }) => !ok)).toEqual([]);
   return run;

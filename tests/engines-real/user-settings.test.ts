@@ -1,4 +1,4 @@
-// What a person has set for the real CLIs holds in a private home too, and does not stand in the way of Parley.
+// User settings of the real CLIs also apply in a private home, and do not interfere with Parley.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,7 +1,8 @@
-// The words of a person stay words for CLIs that would execute a slash and open what follows an @.
+// Prompts reach the model as text, although some CLIs execute a slash command and open a file after an @.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { asText } from '../../src/engines/as-text.js';
+import { runs } from '../support/runs.js';
 
 const FILES = new Set(['README.md', 'src/a.ts', '/etc/hosts', 'my file.txt']);
 const text = (given: string): string => asText(given, (path) => FILES.has(path));
@@ -48,7 +49,7 @@ test.each([
   expect(text(given)).toBe(given);
 });
 
-test('whatever is written: no command is left, no file is named, and only spaces and backslashes are added', () => {
+test('for any text: no command or file reference is left; only spaces and backslashes are added', () => {
   const piece = fc.oneof(
     fc.constantFrom('@', '/', '\\', '"', ' ', '\n', '.', 'README.md', 'src/a.ts', '@README.md', '@"'),
     fc.string(),
@@ -66,7 +67,7 @@ test('whatever is written: no command is left, no file is named, and only spaces
         expect(result.replaceAll('\\', '').replace(/^ /, '')).toBe(given.replaceAll('\\', '').replace(/^ /, ''));
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 

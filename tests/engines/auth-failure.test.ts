@@ -1,4 +1,4 @@
-// A refused login is told from every other failure, by what the engines really say.
+// Distinguishes a refused login from every other failure, by the real messages of the engines.
 import { expect, test } from 'vitest';
 import { classifyFailure } from '../../src/engines/auth-failure.js';
 

@@ -6,9 +6,11 @@ import type { NativeRequest } from '../../src/engines/native-request.js';
 import { newMemory } from '../../src/engines/turn-parser.js';
 import { InvariantError } from '../../src/kernel/invariant.js';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
+import { requestMessage } from '../support/request-message.js';
+import { runs } from '../support/runs.js';
 
 function request(method: string, params: JsonObject): NativeRequest {
-  const read = readRequest(0, method, params, newMemory());
+  const read = readRequest(requestMessage(0, method, params), newMemory());
   expect(read.question).not.toBeNull();
   return read;
 }
@@ -116,7 +118,7 @@ describe('a decision', () => {
         { action: 'cancel', content: null, _meta: null },
       ],
     ],
-  ])('about %s is what the server understands', (_, asked, answers) => {
+  ])('about %s has the form that the server understands', (_, asked, answers) => {
     const decisions = ['approve', 'approve_for_session', 'decline', 'cancel'];
     expect(decisions.map((decision) => buildAnswer(asked, { decision, note: 'x' }))).toEqual(answers);
   });
@@ -175,7 +177,7 @@ describe('a decision', () => {
             expect(JSON.stringify(answer)).not.toMatch(/accept|enabled/);
         },
       ),
-      { numRuns: 500, seed: 20261115 },
+      { numRuns: runs(500), seed: 20261115 },
     );
   });
 });
@@ -284,19 +286,23 @@ describe('answers to questions of the agent', () => {
       expect(() => JSON.stringify(buildAnswer(asked, deep))).not.toThrow();
       fc.assert(
         fc.property(fc.jsonValue(), (response) => void JSON.stringify(buildAnswer(asked, response as Json))),
-        { numRuns: 200, seed: 20261115 },
+        { numRuns: runs(200), seed: 20261115 },
       );
     }
   });
 });
 
-test('what nobody was asked has no answer', () => {
-  expect(() => buildAnswer(readRequest(0, 'currentTime/read', {}, newMemory()), 'x')).toThrow(InvariantError);
+test('a request that was not a question has no answer', () => {
+  expect(() => buildAnswer(readRequest(requestMessage(0, 'currentTime/read', {}), newMemory()), 'x')).toThrow(
+    InvariantError,
+  );
   expect(() => buildAnswer({ ...COMMAND, question: null }, { decision: 'approve' })).toThrow(InvariantError);
-  expect(() => buildAnswer({ ...COMMAND, method: 'item/new' }, { decision: 'approve' })).toThrow(InvariantError);
+  expect(() =>
+    buildAnswer({ ...COMMAND, message: requestMessage(0, 'item/new', {}) }, { decision: 'approve' }),
+  ).toThrow(InvariantError);
 });
 
-describe('words for an agent whose process is gone', () => {
+describe('messages for an agent whose process has exited', () => {
   const action = { kind: 'command', command: 'ls', cwd: '/w' };
   const approval = { kind: 'approval', prompt: 'The agent wants to run ls', action };
   const said = JSON.stringify(action);
@@ -382,7 +388,7 @@ describe('a decision is used in another process', () => {
     expect(carriesOver(action)).toBe(isUsed);
   });
 
-  test('as the requests themselves say what they are about', () => {
+  test('as in the requests themselves', () => {
     expect(
       Object.entries(APPROVALS)
         .filter(([, { question }]) => carriesOver(question?.action ?? {}))

@@ -4,7 +4,7 @@ import { codexProbe } from '../../src/engines/codex/probe.js';
 import { buildHandle } from '../../src/engines/registry.js';
 import { APP_SERVER } from '../support/codex-app-server.js';
 
-test('the server is started alike for a new conversation and an old one, and is told the rest later', () => {
+test('the server starts alike for new and old conversations, and gets the rest later', () => {
   const spec = {
     program: ['/opt/node', '/opt/codex.js'],
     cwd: '/w',

@@ -16,6 +16,7 @@ import {
   warningsOf,
   type Parsed,
 } from '../support/parse.js';
+import { requestMessage } from '../support/request-message.js';
 
 const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 const OTHER = '01a1e065-0000-7fd2-a5f7-dea3d46cd55c';
@@ -156,7 +157,7 @@ describe('recorded turns', () => {
       unfinished: 'NO_TURN_COMPLETED',
       sessionId: '01a1e09c-9883-7b61-a78d-0c2208633e87',
     });
-    expect(openRequests).toMatchObject([{ id: 0, method: 'item/commandExecution/requestApproval' }]);
+    expect(openRequests).toMatchObject([{ message: { id: 0, method: 'item/commandExecution/requestApproval' } }]);
     expect(evidence.questions).toEqual(openRequests.map(({ question }) => question));
     expect(evidence.questions[0]?.action).toEqual({
       kind: 'command',
@@ -166,7 +167,7 @@ describe('recorded turns', () => {
     });
   });
 
-  test('the same action is asked for again by the next process: what a decision is bound to does not change', () => {
+  test('the digest of an action is the same when the next process asks again', () => {
     const before = recorded('approve-killed').openRequests[0];
     const lines = loadRecording('approve-resumed').toString('utf8').split('\n');
     const upTo = lines.findIndex((line) => line.includes('requestApproval'));
@@ -205,7 +206,7 @@ describe('recorded turns', () => {
     });
   });
 
-  test('an unreachable service is told as failure, with what was tried before as warnings', () => {
+  test('an unreachable service is a failure, with earlier attempts as warnings', () => {
     const { evidence, drafts, turnOver } = recorded('noserver-bounded');
     expect({ turnOver, failure: evidence.failure }).toEqual({
       turnOver: true,
@@ -529,7 +530,7 @@ describe('how a turn ends', () => {
     ['a turn that still runs', turn('inProgress'), 'turn.status'],
     ['no turn at all', note('turn/completed'), 'turn'],
     ['a failure without words', turn('failed'), 'turn.error.message'],
-  ])('%s is drift, but the turn is over and did not succeed', (_, line, path) => {
+  ])('%s is drift, but the turn has ended without success', (_, line, path) => {
     const { evidence, turnOver, drafts } = read(OPENED, line);
     expect({ turnOver, success: evidence.success }).toEqual({ turnOver: true, success: false });
     expect(dataOf(drafts, 'diagnostic.parser.warning')).toMatchObject([
@@ -602,7 +603,7 @@ describe('whose end it is', () => {
     });
   });
 
-  test('an end that is told once more is not that of the next turn, before it has begun and after', () => {
+  test('a repeated end is not the end of the next turn, before it starts and after', () => {
     const memory = newMemory();
     readWith(memory, OPENED, began('t'), COMPLETED);
     expect({ on: memory.turn, last: memory.lastTurn }).toEqual({ on: null, last: 't' });
@@ -635,7 +636,7 @@ describe('the greeting of another process', () => {
   const say = item('completed', { type: 'agentMessage', text: '{"parley":{"done":true}}' });
   const refused = json({ id: 3, error: { code: -32600, message: 'no' } });
 
-  test('forgets what the last one asked, said and began, but not the thread', () => {
+  test('forgets questions, messages and items of the last process, but not the thread', () => {
     const memory = newMemory();
     const { turnOver, openRequests, evidence } = readWith(
       memory,
@@ -679,10 +680,10 @@ describe('the greeting of another process', () => {
     expect(
       read(OPENED, ask(0), GREETING, ask(0, 'item/tool/call', { tool: 'ask_human', arguments: { prompt: 'Again?' } }))
         .openRequests,
-    ).toMatchObject([{ id: 0, question: { prompt: 'Again?' } }]);
+    ).toMatchObject([{ message: { id: 0 }, question: { prompt: 'Again?' } }]);
   });
 
-  test('is told by both of its members; other answers forget nothing', () => {
+  test('is detected by both of its members; other responses forget nothing', () => {
     const answers: JsonObject[] = [{ userAgent: 'x' }, { codexHome: '/h' }, { userAgent: 1, codexHome: '/h' }, {}];
     for (const result of answers) expect(read(OPENED, ask(0), json({ id: 1, result })).openRequests).toHaveLength(1);
   });
@@ -752,7 +753,7 @@ describe('the followed thread', () => {
     expect(parsed.drafts.at(-1)?.data).toEqual({ phase: 'turn/started' });
   });
 
-  test('an id that is no thread of Codex is told, and cannot be resumed', () => {
+  test('an id that is not a thread of Codex is reported and cannot be resumed', () => {
     const { evidence, drafts } = read(json({ id: 2, result: { thread: { id: '--help' } } }));
     expect(evidence.sessionId).toBeNull();
     expect(warningsOf(drafts)).toEqual(['SESSION_ID_INVALID']);
@@ -802,13 +803,13 @@ describe('the followed thread', () => {
       items: 1,
     });
     // But it waits for an answer like any other.
-    expect(openRequests.map(({ id }) => id)).toEqual([7]);
+    expect(openRequests.map(({ message }) => message.id)).toEqual([7]);
     expect(counts).toMatchObject({ units: 7, parsed: 7 });
     expect(memory.session).toBe(THREAD);
   });
 });
 
-test('a turn that follows one that is over is judged by itself', () => {
+test('a turn after a completed one is judged by itself', () => {
   const { turnOver, evidence } = read(
     OPENED,
     note('turn/started', { turn: { id: 'a' } }),
@@ -839,17 +840,16 @@ const BOTH = [started('+EVIL'), started('+benign', OTHER)];
 describe('requests', () => {
   test('are open in their order until they are resolved, by the very id', () => {
     const lines = [OPENED, ask(0), ask('0'), ask(1)];
-    expect(read(...lines).openRequests.map(({ id }) => id)).toEqual([0, '0', 1]);
-    expect(read(...lines, note('serverRequest/resolved', { requestId: 0 })).openRequests.map(({ id }) => id)).toEqual([
-      '0',
-      1,
-    ]);
+    expect(read(...lines).openRequests.map(({ message }) => message.id)).toEqual([0, '0', 1]);
+    expect(
+      read(...lines, note('serverRequest/resolved', { requestId: 0 })).openRequests.map(({ message }) => message.id),
+    ).toEqual(['0', 1]);
     expect(
       read(
         ...lines,
         note('serverRequest/resolved', { requestId: '0' }),
         note('serverRequest/resolved', { requestId: 5 }),
-      ).openRequests.map(({ id }) => id),
+      ).openRequests.map(({ message }) => message.id),
     ).toEqual([0, 1]);
   });
 
@@ -861,11 +861,11 @@ describe('requests', () => {
 
   test('that name no thread belong to the followed one', () => {
     expect(read(OPENED, json({ method: 'currentTime/read', id: 3, params: {} })).openRequests).toEqual([
-      { id: 3, method: 'currentTime/read', params: {}, question: null },
+      { message: requestMessage(3, 'currentTime/read', {}), params: {}, question: null },
     ]);
   });
 
-  test('of a thread that the agent has called to help show what it has begun', () => {
+  test('of a helper thread show the items it has started', () => {
     const changes = [{ path: '/w/a', kind: { type: 'add' }, diff: 'one' }];
     const started = note('item/started', { item: { id: 'x', type: 'fileChange', changes } }, OTHER);
     const asked = ask(7, 'item/fileChange/requestApproval', { itemId: 'x' }, OTHER);
@@ -886,19 +886,21 @@ describe('requests', () => {
   test('of a thread that the agent has called to help are open too, until they are resolved there', () => {
     const lines = [OPENED, ask(0), ask(1, 'item/commandExecution/requestApproval', { command: 'ls' }, OTHER)];
     const { openRequests, evidence } = read(...lines);
-    expect(openRequests.map(({ id, params }) => [id, params['threadId']])).toEqual([
+    expect(openRequests.map(({ message, params }) => [message.id, params['threadId']])).toEqual([
       [0, THREAD],
       [1, OTHER],
     ]);
     expect(evidence.questions.map(({ kind }) => kind)).toEqual(['open_text', 'approval']);
     expect(
-      read(...lines, note('serverRequest/resolved', { requestId: 1 }, OTHER)).openRequests.map(({ id }) => id),
+      read(...lines, note('serverRequest/resolved', { requestId: 1 }, OTHER)).openRequests.map(
+        ({ message }) => message.id,
+      ),
     ).toEqual([0]);
   });
 
   test('that nobody knows are drift, but can still be refused', () => {
     const { openRequests, drafts } = read(OPENED, ask(4, 'item/new/thing', {}));
-    expect(openRequests).toMatchObject([{ id: 4, method: 'item/new/thing', question: null }]);
+    expect(openRequests).toMatchObject([{ message: { id: 4, method: 'item/new/thing' }, question: null }]);
     expect(warningsOf(drafts)).toEqual(['UNKNOWN_EVENT_TYPE']);
   });
 
@@ -973,13 +975,13 @@ describe('requests', () => {
     const deep =
       `{"method":"item/permissions/requestApproval","id":0,"params":{"threadId":"${THREAD}",` +
       `"permissions":${'{"a":'.repeat(300)}1${'}'.repeat(300)}}}`;
-    expect(read(OPENED, deep).openRequests).toEqual([
-      { id: 0, method: 'item/permissions/requestApproval', params: {}, question: null },
+    expect(read(OPENED, deep).openRequests).toMatchObject([
+      { message: { id: 0, method: 'item/permissions/requestApproval' }, params: {}, question: null },
     ]);
   });
 });
 
-describe('what does not fit', () => {
+describe('lines that do not match', () => {
   test.each<[string, string, string, object]>([
     ['an unknown method', note('thread/new'), 'UNKNOWN_EVENT_TYPE', { event_type: 'thread/new' }],
     [
@@ -1089,7 +1091,7 @@ describe('what does not fit', () => {
     expect(read(OPENED, '', COMPLETED).counts).toMatchObject({ units: 2, parsed: 2 });
   });
 
-  test('a last line without an end counts, and is told', () => {
+  test('an unterminated last line is read and reported', () => {
     const { turnOver, drafts } = parse(APP_SERVER, { stdout: `${OPENED}\n${COMPLETED}` });
     expect(turnOver).toBe(true);
     expect(warningsOf(drafts)).toEqual(['UNTERMINATED_LAST_LINE']);

@@ -9,8 +9,9 @@ import { compileSchema } from '../support/compile-schema.js';
 import { APP_SERVER, loadRecording, RECORDINGS } from '../support/codex-app-server.js';
 import { mutation } from '../support/mutations.js';
 import { parse } from '../support/parse.js';
+import { runs } from '../support/runs.js';
 
-const RUNS = Number(process.env.PARLEY_PROPERTY_RUNS ?? 150);
+const RUNS = Number(process.env.PARLEY_PROPERTY_RUNS ?? runs(150));
 const SEED = Number(process.env['PARLEY_SEED'] ?? 20261115);
 
 const METHODS = [
@@ -135,7 +136,7 @@ const stdout = fc.oneof(
   { arbitrary: fc.uint8Array({ maxLength: 400 }).map((bytes) => Buffer.from(bytes)), weight: 1 },
 );
 
-test('mutated, shuffled and made-up streams never throw, are covered exactly, and read the same in any chunks', () => {
+test('damaged streams never throw, are covered exactly, and read the same in any chunks', () => {
   fc.assert(
     fc.property(stdout, fc.integer({ min: 1, max: 90 }), (bytes, chunkBytes) => {
       // parse() checks the cover and every event.
@@ -147,7 +148,7 @@ test('mutated, shuffled and made-up streams never throw, are covered exactly, an
   );
 });
 
-test('turns cut from a stream at any line cover it together with the same events, except for session naming', () => {
+test('turns cut from a stream at any line give the same events, except for session naming', () => {
   fc.assert(
     fc.property(fc.array(message, { minLength: 1, maxLength: 12 }), fc.nat(), (messages, place) => {
       const lines = messages.map((line) => `${JSON.stringify(line)}\n`);
@@ -234,7 +235,7 @@ const form = fc.record(
   { requiredKeys: ['type', 'properties'] },
 );
 
-test('a form, whatever it is, is not asked, or can at least be refused, by words that have nothing of its own', () => {
+test('any form is not asked, or can be refused by words that are not its own', () => {
   let asked = 0;
   fc.assert(
     fc.property(form, (schema) => {

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { compileSchema } from '../support/compile-schema.js';
 import type { Question } from '../../src/run/interaction.js';
 import { renderQuestion, type Question as Shown } from '../../src/terminal/question-text.js';
+import { requestMessage } from '../support/request-message.js';
 
 const COMMAND = 'item/commandExecution/requestApproval';
 const FILES = 'item/fileChange/requestApproval';
@@ -24,7 +25,7 @@ const RUN = {
 };
 
 function ask(method: string, params: JsonObject, memory: ReaderMemory = newMemory()): Question | null {
-  return readRequest(0, method, params, memory).question;
+  return readRequest(requestMessage(0, method, params), memory).question;
 }
 
 function remember(changes: Json): ReaderMemory {
@@ -33,13 +34,11 @@ function remember(changes: Json): ReaderMemory {
   return memory;
 }
 
-test('a request keeps its id, method and params', () => {
-  expect(readRequest('7', 'no/such', { a: 1 }, newMemory())).toEqual({
-    id: '7',
-    method: 'no/such',
-    params: { a: 1 },
-    question: null,
-  });
+test('a request keeps its message and params', () => {
+  const message = requestMessage('7', 'no/such', { a: 1 });
+  const read = readRequest(message, newMemory());
+  expect(read).toEqual({ message, params: { a: 1 }, question: null });
+  expect(read.message).toBe(message);
 });
 
 describe('approvals', () => {
@@ -84,11 +83,11 @@ describe('approvals', () => {
       { networkApprovalContext: { host: 'h', protocol: 'https' } },
       { kind: 'command', network: { host: 'h', protocol: 'https' } },
     ],
-  ])('are bound to exactly what is done: %s', (_, params, action) => {
+  ])('are bound to the exact action: %s', (_, params, action) => {
     expect(ask(COMMAND, params)?.action).toEqual(action);
   });
 
-  test('are not bound to what changes from one process to the next, nor to what the agent says about it', () => {
+  test('are not bound to ids that change between processes, nor to the reasons of the agent', () => {
     const again = {
       ...RUN,
       itemId: 'other',
@@ -110,7 +109,7 @@ describe('approvals', () => {
     );
   });
 
-  test('of a command do not show what the server made of it for people, which may be another', () => {
+  test('of a command do not show the display text of the server, which may differ', () => {
     const prompt = ask(COMMAND, RUN)?.prompt;
     for (const commandActions of [
       null,
@@ -122,7 +121,7 @@ describe('approvals', () => {
       expect(ask(COMMAND, { ...RUN, commandActions })?.prompt).toBe(prompt);
   });
 
-  test('of a command show what it is to be allowed beyond the sandbox', () => {
+  test('of a command show the requested permissions beyond the sandbox', () => {
     expect(
       ask(COMMAND, {
         ...RUN,
@@ -250,7 +249,7 @@ describe('approvals', () => {
     );
   });
 
-  test('of an MCP tool name the server, the tool, what it is given and what is said of it', () => {
+  test('of an MCP tool name the server, the tool, its arguments and its description', () => {
     const message = 'Allow the desk MCP server to run tool "look"?';
     const request = {
       serverName: 'desk',
@@ -370,7 +369,7 @@ describe('words of others cannot pass for ours', () => {
     for (const line of FORGED.split(/\r\n|[\n\r\u2028\u2029]/)) expect(question?.prompt).toContain(line);
   });
 
-  test('what stands in a line of ours stays in it', () => {
+  test('text inserted into a line of Parley stays in it', () => {
     expect(ours(ask(FILES, { threadId: 't', itemId: 'i' }, patch('/w/a\r\nadd /w/b\u2028\u2029')))).toEqual([
       'The agent wants to change files:',
       'update "/w/a\\r\\nadd /w/b\\u2028\\u2029" -> "/w/a\\r\\nadd /w/b\\u2028\\u2029"',
@@ -426,7 +425,7 @@ describe('a form of an MCP server', () => {
     "__proto__":{"type":"number","title":"Proto"}}}`) as JsonObject;
 
   test.each(['form', 'openai/form', 'openaiForm'])(
-    'in the mode %s becomes a field for each of its properties, and what an answer must fit is written anew',
+    'in the mode %s becomes one field per property, with a new schema for the answer',
     (mode) => {
       const question = ask(ELICITATION, {
         serverName: 's',

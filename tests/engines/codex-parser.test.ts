@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { writeReceipt } from '../../src/ask/receipt.js';
 import { brief, dataOf, joinLines, ofType, parse, typesOf, warningsOf, type Parsed } from '../support/parse.js';
+import { runs } from '../support/runs.js';
 
 const THREAD = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 const STARTED = `{"type":"thread.started","thread_id":"${THREAD}"}`;
@@ -220,7 +221,7 @@ describe('events', () => {
 
 // The stored text of long members is cut out of the line, so every way to spell a string in JSON must survive it.
 describe('spelling', () => {
-  test('a message is stored as it was said, however its line spells it', () => {
+  test('a message is stored unchanged, however its line spells it', () => {
     const spellings = [
       '"text":"plain"',
       '"text" : "spaced"',
@@ -263,13 +264,13 @@ describe('spelling', () => {
           ],
         ]);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });
 
 describe('the session', () => {
-  test('the thread id of thread.started is the handle and stands on every later event', () => {
+  test('the thread id of thread.started is the handle and is on every later event', () => {
     const { drafts, evidence } = parse('codex', {
       stdout: joinLines(STARTED, TURN, 'noise', HELLO, COMPLETED),
       stderr: STDERR,
@@ -496,7 +497,7 @@ describe('questions', () => {
     expect(read(STARTED, ...others, COMPLETED).evidence).toMatchObject({ questions: [], receipts: [] });
   });
 
-  test('what the tool answered is kept with the question: the nonce of its turn, or that there is none', () => {
+  test('the response of the tool is kept with the question: the nonce of its turn, or none', () => {
     const calls = [writeReceipt('int_1'), 'Question recorded.'].map((text) =>
       mcpCall(
         'completed',
@@ -623,7 +624,7 @@ describe('drift and damage', () => {
     expect(counts).toMatchObject({ units: 2, parsed: 2, fallbacks: 0, warnings: {} });
   });
 
-  test('lines that end with CR LF are read, and that is said once', () => {
+  test('lines that end with CR LF are read, and that is reported once', () => {
     const { drafts, counts } = parse('codex', {
       stdout: [STARTED, TURN, HELLO, COMPLETED].map((line) => `${line}\r\n`).join(''),
     });

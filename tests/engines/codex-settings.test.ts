@@ -42,24 +42,24 @@ test.each([
   '[projects]\n"/home/ann/a \\"b\\"/work" = { trust_level = "trusted" }\n',
   '["projects"."/home/ann/a \\"b\\"/work"]\ntrust_level = "trusted"\n',
   'projects = { "/home/ann/a \\"b\\"/work" = { trust_level = "trusted" } }\n',
-])('what the user has decided about the folder stays, however it is written: %j', (config) => {
+])('the decision of the user about the folder stays, however it is written: %j', (config) => {
   expect(settingsOf(config)['projects']).toEqual({ [CWD]: { trust_level: 'trusted' } });
 });
 
-test('what the user has decided about the repository stays', () => {
+test('the decision of the user about the repository stays', () => {
   expect(settingsOf('[projects.\'/home/ann/a "b"\']\ntrust_level = "trusted"\n')['projects']).toEqual({
     '/home/ann/a "b"': { trust_level: 'trusted' },
   });
 });
 
 test.each(['read-only', 'full'] as const)(
-  'with the permission %s no project is added: Codex trusts no folder by itself then, or everything is allowed',
+  'with the permission %s no project is added to the settings',
   (permission) => {
     expect(settingsOf('model = "x"\n', { ...NEEDS, permission })['projects']).toEqual({});
   },
 );
 
-test('what the user keeps out of the environment of commands stays out, and keys with it', () => {
+test('variables that the user keeps out of the environment of commands stay out, and so do keys', () => {
   expect(
     settingsOf('[shell_environment_policy]\ninherit = "core"\nexclude = ["AWS_*", "*KEY*"]\n')[
       'shell_environment_policy'
@@ -67,6 +67,6 @@ test('what the user keeps out of the environment of commands stays out, and keys
   ).toEqual({ inherit: 'core', exclude: ['AWS_*', ...HIDDEN] });
 });
 
-test('what is not TOML is told, not replaced', () => {
+test('a file that is not TOML is reported, not replaced', () => {
   expect(codexSettings('model = ', NEEDS)).toBeNull();
 });

@@ -132,7 +132,7 @@ describe('the question tool', () => {
     expect(JSON.parse(text)).toMatchObject({ mcp: { parley: { command: ['/{env:HOME}/{file:/etc/hosts}/{x}'] } } });
   });
 
-  test('changes nothing of the command of gemini, which finds it in its settings, and of iflow, which has none', () => {
+  test('does not change the commands of gemini (which has it in its settings) and iflow', () => {
     for (const engine of ['gemini', 'iflow']) expect(start(engine, { ask: ASK })).toEqual(start(engine));
   });
 });
@@ -158,7 +158,7 @@ describe('codex', () => {
     });
   });
 
-  test('codex resumes by the thread id, which stands alone before the prompt', () => {
+  test('codex resumes by the thread id, a separate argument before the prompt', () => {
     expect(resume('codex')).toEqual({
       argv: [
         '/opt/codex',
@@ -659,10 +659,10 @@ describe('handles that cannot be right', () => {
     expect(resume('codex', {}, id.toUpperCase()).argv).toContain(id.toUpperCase());
   });
 
-  test('the refusal says what is wrong', () => {
-    expect(() => resume('codex', {}, '--last')).toThrow('"--last" is no codex session id');
+  test('the refusal names the problem', () => {
+    expect(() => resume('codex', {}, '--last')).toThrow('"--last" is not a codex session id.');
     expect(() => resume('codex', { cwd: '/srv/other' })).toThrow(
-      'the session belongs to the directory /srv/work, not to /srv/other',
+      'The session belongs to the directory /srv/work, not to /srv/other.',
     );
   });
 

@@ -24,12 +24,12 @@ describe('a question', () => {
     expect(readEnvelope(JSON.stringify(JSON.parse(ASK), null, 2))).toEqual({ question: QUESTION, done: null });
   });
 
-  test('prose may stand before the object', () => {
+  test('prose may precede the object', () => {
     expect(readEnvelope(`I looked at {both} and cannot decide.\n\n${ASK}`)).toEqual({ question: QUESTION, done: null });
     expect(readEnvelope(`I cannot decide: ${ASK}`)).toEqual({ question: QUESTION, done: null });
   });
 
-  test('the object may stand in a fenced block that ends the message', () => {
+  test('the object may be in a fenced block that ends the message', () => {
     expect(readEnvelope(fenced(ASK))).toEqual({ question: QUESTION, done: null });
     expect(readEnvelope(`I cannot decide.\n\n${fenced(ASK, '')}\n`)).toEqual({ question: QUESTION, done: null });
     expect(readEnvelope(`First:\n${fenced('{"a":1}')}\nthen:\n${fenced(ASK)}`)).toEqual({
@@ -99,7 +99,7 @@ describe('done', () => {
   });
 });
 
-describe('what does not count', () => {
+describe('ignored objects', () => {
   test('an object that is quoted on the way is no envelope', () => {
     expect(readEnvelope(`To ask, I would print ${ASK} but I need not.`)).toEqual(NONE);
     expect(readEnvelope('The contract says {"done":true,"result":…} at the end. I am still at work.')).toEqual(NONE);

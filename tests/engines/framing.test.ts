@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LineFramer, MAX_LINE_BYTES, PIECE_BYTES } from '../../src/engines/framing.js';
+import { runs } from '../support/runs.js';
 
 type Framed =
   | { readonly line: string; readonly from: number; readonly to: number; readonly terminated: boolean }
@@ -131,7 +132,7 @@ describe('lines', () => {
           expect(frame(source, sizes)).toEqual(splitLines(source));
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

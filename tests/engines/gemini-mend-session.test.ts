@@ -1,5 +1,4 @@
-// A stored session of Gemini holds each tool result twice; mended, each result is there once, and nothing else has
-// changed.
+// A stored session of Gemini contains each tool result twice; the repair keeps each once and changes nothing else.
 import { expect, test } from 'vitest';
 import { mendSession } from '../../src/engines/gemini/mend-session.js';
 
@@ -24,7 +23,7 @@ test('the same within messages that are set at once', () => {
   expect(mendSession(session)).toBe(lines(HEADER, { $set: { messages: [model(call('a')), answer('a')] } }));
 });
 
-test('a result that nobody else holds stays, and lines that need no mending stay as they are', () => {
+test('a result that is stored nowhere else stays, and intact lines stay unchanged', () => {
   const odd = '{ "type":"gemini",  "content":"spaces stay" }';
   const session = lines(
     HEADER,

@@ -161,7 +161,7 @@ describe('stream-json events', () => {
     expect(evidence.lastMessage).toBe('All at once.');
   });
 
-  test('every kind of tool is told apart', () => {
+  test('every kind of tool is distinguished', () => {
     const names = [
       'run_shell_command',
       'write_file',
@@ -197,7 +197,7 @@ describe('stream-json events', () => {
     expect(dataOf(drafts, 'tool.call.started').map(({ kind }) => kind)).toEqual(['other', 'other', 'other']);
   });
 
-  test('a tool that does not exist fails with its reason, and the turn goes on', () => {
+  test('a tool that does not exist fails with its reason, and the turn continues', () => {
     const message = 'Tool "run_shell_command" not found. Did you mean one of: "update_topic"?';
     const { drafts, evidence } = read(
       INIT,
@@ -259,7 +259,7 @@ describe('stream-json events', () => {
 });
 
 describe('the session', () => {
-  test('the session id of the init line is the handle and stands on every later event', () => {
+  test('the session id of the init line is the handle and is on every later event', () => {
     const { drafts, evidence } = parse('gemini', {
       stdout: joinLines(INIT, USER, 'noise', delta('Hello'), RESULT),
       stderr: STDERR,
@@ -493,7 +493,7 @@ describe('questions', () => {
     expect(read(INIT, ...lines, RESULT).evidence).toMatchObject({ questions: [], receipts: [] });
   });
 
-  test('what the tool answered is kept with the question: the nonce of its turn, or that there is none', () => {
+  test('the response of the tool is kept with the question: the nonce of its turn, or none', () => {
     const { evidence } = read(
       INIT,
       toolUse('mcp_parley_ask_human', 'a', parameters),
@@ -723,7 +723,7 @@ describe('the one object of -o json', () => {
     expect(dataOf(parsed.drafts, 'raw.stdout').length).toBeGreaterThan(0);
   });
 
-  test('what was salvaged is never evidence of success', () => {
+  test('salvaged text is never evidence of success', () => {
     for (const stdout of [
       damaged('The answer is {"b":2}.'),
       'Oops {"b":2}\n',
@@ -743,7 +743,7 @@ describe('the one object of -o json', () => {
     expect(ofType(drafts, 'lifecycle.session.bound')[0]?.confidence).toBe(0.5);
   });
 
-  test('a stream that is cut keeps what was said so far as a message of low confidence', () => {
+  test('a truncated stream keeps its text so far as a message of low confidence', () => {
     const { drafts, evidence } = parse('gemini', {
       stdout: '{"type":"message","role":"assistant","content":"Half {\\"ask_user\\":\\"Which?\\"}","delta":true}\n',
     });
@@ -753,7 +753,7 @@ describe('the one object of -o json', () => {
     expect(evidence.questions).toMatchObject([{ prompt: 'Which?' }]);
   });
 
-  test('what the model wrote into its response is neither the session nor an error of the engine', () => {
+  test('text of the model in its response is neither the session nor an error of the engine', () => {
     const response =
       `${FENCE}json\n{"session_id":"28c926d4-0000-4000-8000-017f79622861","error":{"message":"made ` +
       `up"},"response":"made up"}\n${FENCE}`;
@@ -846,7 +846,7 @@ describe('the error object at the end of stderr', () => {
     expect(counts).toMatchObject({ units: 0, fallbacks: 0 });
   });
 
-  test('what it says carries the range of the line that completed it', () => {
+  test('its events carry the range of the line that completed it', () => {
     const { drafts } = parse('gemini', { stderr });
     const size = Buffer.byteLength(stderr);
     expect(ofType(drafts, 'lifecycle.session.bound')[0]?.range).toEqual({ stream: 'stderr', from: size - 2, to: size });
@@ -872,7 +872,7 @@ describe('the error object at the end of stderr', () => {
     ).toBe('auth');
   });
 
-  test('it is not looked for where stdout told the result', () => {
+  test('it is not searched for when stdout has the result', () => {
     const { evidence } = parse('gemini', { stdout: joinLines(INIT, delta('Hello'), RESULT), stderr });
     expect(evidence).toMatchObject({ sessionId: SESSION, success: true, failure: null });
   });

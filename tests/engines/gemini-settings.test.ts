@@ -56,7 +56,7 @@ test('a dollar sign in a path is no variable to Gemini', () => {
   });
 });
 
-test('a folder must be trusted, and below full a .env of the workspace is not read, whatever the user has set', () => {
+test('folder trust is required, and below full a .env of the workspace is never read', () => {
   expect(written('{"security":{"folderTrust":{"enabled":false}},"advanced":{"ignoreLocalEnv":false}}')).toMatchObject({
     security: { folderTrust: { enabled: true } },
     advanced: { ignoreLocalEnv: true },

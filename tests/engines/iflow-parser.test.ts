@@ -18,7 +18,7 @@ function block(changes: object = {}): string {
 }
 
 describe('a plain turn', () => {
-  test('stdout is the text of the model, and the block on stderr tells the rest', () => {
+  test('stdout is the text of the model, and the block on stderr has the rest', () => {
     const { drafts, counts, evidence } = parse('iflow', { stdout: 'Hello.\n\nI am done.\n', stderr: `\n${block()}` });
     expect(brief(drafts).slice(0, 7)).toEqual([
       ['agent.message.delta', { text: 'Hello.\n' }],
@@ -60,7 +60,7 @@ describe('a plain turn', () => {
     ).toBe(stdout);
   });
 
-  test('what is said of the whole text carries the range of its last line', () => {
+  test('events about the whole text carry the range of its last line', () => {
     const { drafts } = parse('iflow', { stdout: 'one\ntwo\n', stderr: block() });
     expect(ofType(drafts, 'agent.message.final')[0]?.range).toEqual({ stream: 'stdout', from: 4, to: 8 });
   });
@@ -80,7 +80,7 @@ describe('a plain turn', () => {
     expect(ofType(drafts, 'agent.message.final')).toEqual([]);
   });
 
-  test('remarks of the engine are not part of what the model said', () => {
+  test('remarks of the engine are not part of the text of the model', () => {
     const { drafts, evidence } = parse('iflow', { stdout: joinLines(NOISE, 'Hello.', NOISE), stderr: block() });
     expect(evidence.lastMessage).toBe('Hello.');
     expect(dataOf(drafts, 'agent.message.delta')).toEqual([{ text: 'Hello.\n' }]);
@@ -91,7 +91,7 @@ describe('a plain turn', () => {
 const noticeOf = (id: string) => `ℹ️  Resuming session ${id} (1 message loaded)\n`;
 
 describe('the session', () => {
-  test('the session-id of the block is the handle and stands on every later event', () => {
+  test('the session-id of the block is the handle and is on every later event', () => {
     const { drafts, evidence } = parse('iflow', { stdout: 'Hello.\n', stderr: `${block()}more\n` });
     expect(evidence.sessionId).toBe(SESSION);
     const bound = drafts.findIndex(({ type }) => type === 'lifecycle.session.bound');
@@ -132,7 +132,7 @@ describe('the session', () => {
     expect(other.evidence.sessionId).toBe(SESSION);
   });
 
-  test('a notice on stdout or after the start of stderr confirms nothing: a tool or model may have printed it', () => {
+  test('a notice on stdout or later on stderr confirms nothing: a tool may have printed it', () => {
     const notice = `ℹ️  Resuming session ${SESSION} (6 messages loaded)\n`;
     expect(
       parse('iflow', { stdout: 'Hello.\n', stderr: `Error executing tool x\n${notice}` }).evidence.sessionId,
@@ -149,7 +149,7 @@ describe('the session', () => {
     expect(drafts.every(({ sessionId }) => sessionId === null)).toBe(true);
   });
 
-  test('a block without a session-id has drifted: that is said, and the block is kept', () => {
+  test('a block without a session-id is reported as drift and kept', () => {
     const { 'session-id': _session, ...rest } = INFO;
     const { drafts } = parse('iflow', {
       stdout: 'Hello.\n',
@@ -169,7 +169,7 @@ describe('the session', () => {
   });
 });
 
-describe('where the block stands', () => {
+describe('position of the block', () => {
   test('a block on stdout is believed when stderr has none', () => {
     const { drafts, evidence, counts } = parse('iflow', { stdout: `Hello.\n\n${block()}` });
     expect(evidence).toMatchObject({ sessionId: SESSION, success: true, lastMessage: 'Hello.' });
@@ -187,7 +187,7 @@ describe('where the block stands', () => {
     expect(evidence).toMatchObject({ sessionId: SESSION, lastMessage: 'Hello.\nBye.' });
   });
 
-  test('with a block on both streams the one on stderr counts, and the other is what the model said', () => {
+  test('with a block on both streams the one on stderr is used, and the other is text of the model', () => {
     const { drafts, evidence } = parse('iflow', {
       stdout: `Look:\n${block({ 'session-id': OTHER })}`,
       stderr: block(),
@@ -215,7 +215,7 @@ describe('where the block stands', () => {
     expect(evidence.sessionId).toBe(SESSION);
   });
 
-  test('a second session id is reported, wherever it stands', () => {
+  test('a second session id is reported at any position', () => {
     const notice = `\u2139\ufe0f  Resuming session ${OTHER} (2 messages loaded)\n`;
     for (const output of [
       { stdout: '', stderr: block({ 'session-id': OTHER }) + block() },
@@ -366,7 +366,7 @@ describe('no block that can be read', () => {
     expect(evidence.sessionId).toBeNull();
   });
 
-  test('a block without an end on stdout is what the model said', () => {
+  test('an unterminated block on stdout is text of the model', () => {
     const stdout = 'Hello.\n<Execution Info>\n{ "session-id"\n';
     const { drafts, evidence } = parse('iflow', { stdout });
     expect(
@@ -377,7 +377,7 @@ describe('no block that can be read', () => {
     expect(evidence).toMatchObject({ sessionId: null, success: false, lastMessage: stdout.trimEnd() });
   });
 
-  test('a broken block on stdout is what the model said', () => {
+  test('a broken block on stdout is text of the model', () => {
     const stdout = 'Hello.\n<Execution Info>\n{ "session-id"\n</Execution Info>\nBye.\n';
     const { drafts, evidence } = parse('iflow', { stdout });
     expect(warningsOf(drafts)).toEqual(expect.arrayContaining(['BLOCK_UNDECODABLE', 'BLOCK_MISSING']));
@@ -439,7 +439,7 @@ describe('how a turn ended', () => {
     });
   });
 
-  test('a login that ran out is told on stdout and is a complaint of kind auth', () => {
+  test('an expired login is reported on stdout and is a failure of kind auth', () => {
     const { evidence } = parse('iflow', {
       stdout:
         'iFlow OAuth2 令牌已过期，需要重新认证。\nAn unexpected critical error occurred:\nError: SERVER_OAUTH2_REQUIRED: x\n   ' +
@@ -463,7 +463,7 @@ describe('how a turn ended', () => {
 });
 
 describe('odd bytes', () => {
-  test('oddities of stdout are said once each, and the text is kept', () => {
+  test('oddities of stdout are reported once each, and the text is kept', () => {
     const { drafts, evidence } = parse('iflow', {
       stdout: Buffer.concat([
         Buffer.from('\ufeffone\r\n\u001b[1mtwo\u001b[0m\r\n'),

@@ -119,7 +119,7 @@ describe('events', () => {
     expect(drafts[0]?.range).toEqual(drafts[1]?.range);
   });
 
-  test('every kind of tool is told apart', () => {
+  test('every kind of tool is distinguished', () => {
     const names = [
       'bash',
       'write',
@@ -232,7 +232,7 @@ describe('events', () => {
 });
 
 describe('the session', () => {
-  test('the sessionID of the first line is the handle and stands on every event', () => {
+  test('the sessionID of the first line is the handle and is on every event', () => {
     const { drafts, evidence } = parse('opencode', { stdout: joinLines(START, TEXT, 'noise', STOP), stderr: 'x\n' });
     expect(evidence.sessionId).toBe(SESSION);
     expect(drafts.length).toBeGreaterThan(7);
@@ -439,7 +439,7 @@ describe('questions', () => {
     ).toMatchObject({ questions: [], receipts: [] });
   });
 
-  test('what the tool answered is kept with the question: the nonce of its turn, or that there is none', () => {
+  test('the response of the tool is kept with the question: the nonce of its turn, or none', () => {
     const calls = [writeReceipt('int_1'), 'Question recorded.'].map((output) =>
       tool('parley_ask_human', { status: 'completed', input, output }),
     );

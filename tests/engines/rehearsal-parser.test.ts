@@ -88,7 +88,7 @@ describe('events', () => {
 });
 
 describe('the session', () => {
-  test('the id of the session line is the handle and stands on every later event', () => {
+  test('the id of the session line is the handle and is on every later event', () => {
     const { drafts, evidence } = parse('rehearsal', { stdout: joinLines(BOUND, TEXT, 'noise', END), stderr: 'x\n' });
     expect(evidence.sessionId).toBe(SESSION);
     expect(drafts.every(({ sessionId }) => sessionId === SESSION)).toBe(true);

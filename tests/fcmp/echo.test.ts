@@ -187,8 +187,8 @@ describe('an echo', () => {
   });
 });
 
-describe('what is no echo', () => {
-  test('a different line releases what was held, in order', () => {
+describe('lines that are not an echo', () => {
+  test('a different line releases the held lines, in order', () => {
     expect(shown(MESSAGE, out('one'), out('two'), out('other'), out('three'), ended)).toEqual([
       'assistant.message.final',
       'raw.stdout one',
@@ -198,7 +198,7 @@ describe('what is no echo', () => {
     ]);
   });
 
-  test('a line of another stream releases what was held', () => {
+  test('a line of another stream releases the held lines', () => {
     expect(shown(MESSAGE, out('one'), out('two'), err('three'), ended)).toEqual([
       'assistant.message.final',
       'raw.stdout one',
@@ -214,7 +214,7 @@ describe('what is no echo', () => {
     ]);
   });
 
-  test('any other event releases what was held, before what it shows itself', () => {
+  test('any other event releases the held lines before its own', () => {
     expect(shown(MESSAGE, out('one'), out('two'), progress, out('three'), ended)).toEqual([
       'assistant.message.final',
       'raw.stdout one',
@@ -242,7 +242,7 @@ describe('what is no echo', () => {
     ]);
   });
 
-  test('text that the assistant says only later does not count', () => {
+  test('later text of the assistant is not compared', () => {
     expect(shown(out('one'), out('two'), out('three'), MESSAGE, ended)).toEqual([
       'raw.stdout one',
       'raw.stdout two',
@@ -251,7 +251,7 @@ describe('what is no echo', () => {
     ]);
   });
 
-  test('text of another attempt does not count', () => {
+  test('text of another attempt is not compared', () => {
     const next = { attempt: 2 };
     expect(
       shown(
@@ -265,7 +265,7 @@ describe('what is no echo', () => {
     ).toEqual(['raw.stdout one', 'raw.stdout two', 'raw.stdout three']);
   });
 
-  test('reasoning and tool output are not what the assistant said', () => {
+  test('reasoning and tool output are not messages of the assistant', () => {
     const reasoning: Said = { type: 'agent.reasoning', data: { text: 'one\ntwo\nthree' } };
     const tool: Said = {
       type: 'tool.call.completed',

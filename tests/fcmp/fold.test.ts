@@ -112,6 +112,11 @@ const TABLE: { readonly [T in RaspType]: readonly [RaspData[T], readonly [string
     [],
   ],
   'lifecycle.session.bound': [{ session_id: 's', handle_type: 'session_id' }, []],
+  'lifecycle.session.confirmed': [
+    { session: { session_id: 's', handle_type: 'session_id', created_at_attempt: 1 } },
+    [],
+  ],
+  'lifecycle.cancel.requested': [{ requested_at: TS, actor: { kind: 'user', name: 'ada' } }, []],
   'lifecycle.engine.progress': [{ phase: 'turn.started' }, []],
   'lifecycle.turn.silent': [
     { noticed_at: '2026-01-01T00:30:00.000Z', silent_sec: 1800, tool_running: true },
@@ -203,7 +208,7 @@ const TABLE: { readonly [T in RaspType]: readonly [RaspData[T], readonly [string
 };
 
 describe('every RASP type', () => {
-  test.each(RASP_TYPES)('%s gives exactly what a person should see of it', (type) => {
+  test.each(RASP_TYPES)('%s gives exactly its visible part', (type) => {
     const [data, expected] = TABLE[type];
     const itemId = /^(agent\.message|tool)\./.test(type) ? 'item_1' : null;
     expect(shown(type, data, { itemId })).toEqual(expected);
@@ -264,7 +269,7 @@ describe('state', () => {
     });
   });
 
-  test('a run that goes on waiting after a restart shows nothing', () => {
+  test('a run that keeps waiting after a restart shows nothing', () => {
     expect(
       shown('lifecycle.state.changed', changed('waiting_user', 'waiting_user', 'restart.preserve_waiting')),
     ).toEqual([]);
@@ -330,7 +335,7 @@ describe('later versions', () => {
     for (const type of unknown) expect(shown(type, null), type).toEqual([]);
   });
 
-  test('the conversation goes on after one, without a gap', () => {
+  test('the conversation continues after one, without a gap', () => {
     const seen = foldAll([
       input('agent.message.final', { text: 'a' }, { seq: 1 }),
       input('weather.changed', {}, { seq: 2 }),
@@ -364,7 +369,7 @@ describe('the envelope', () => {
     expect(seen.every((event) => event.protocol_version === 'fcmp/1.0' && event.run_id === 'run_test')).toBe(true);
   });
 
-  test('a fold that was saved between turns goes on where it stopped', () => {
+  test('a fold that was saved between turns continues where it stopped', () => {
     const whole = new ConversationFold('run_test');
     const expected = [...turn(1), ...turn(2)].flatMap((each) => whole.push(each));
     const first = new ConversationFold('run_test');
@@ -438,7 +443,7 @@ function journal(): RaspDraft[] {
 }
 
 describe('rebuilding', () => {
-  test('folding what was stored gives the bytes that folding the live drafts gave', () => {
+  test('folding stored events gives the same bytes as folding live drafts', () => {
     const live = new ConversationFold('run_test');
     const drafts = journal();
     const streamed = drafts.flatMap((each, index) => live.push(foldInputOfDraft(each, index + 1, TS, 1)));
@@ -458,14 +463,14 @@ describe('rebuilding', () => {
     expect(projectConversation('run_test', stored)).toEqual(projectConversation('run_test', stored));
   });
 
-  test('the fold does not change what it is given', () => {
+  test('the fold does not change its arguments', () => {
     const stored = journal().map((each, index) => eventOf(each, index + 1));
     const before = JSON.stringify(stored);
     projectConversation('run_test', stored);
     expect(JSON.stringify(stored)).toBe(before);
   });
 
-  test('what the fold needs of an event is the same from a draft and from the stored event', () => {
+  test('the fold reads the same fields from a draft and from the stored event', () => {
     for (const [index, each] of journal().entries()) {
       expect(JSON.stringify(foldInputOf(eventOf(each, index + 1)))).toBe(
         JSON.stringify(foldInputOfDraft(each, index + 1, TS, 1)),

@@ -18,7 +18,7 @@ test.each(['run_01M7M8RF2XMJX9YAHGDFH3HT2R', 'run "of" ünïcode'])('is one line
     })),
   );
   for (const draft of drafts) stamp(draft, sink);
-  expect(sink.take().toString()).toBe(drafts.map((draft) => `${lineOf(runId, draft)}\n`).join(''));
+  expect(sink.drain().toString()).toBe(drafts.map((draft) => `${lineOf(runId, draft)}\n`).join(''));
   for (const draft of drafts)
     expect(JSON.parse(lineOf(runId, draft))).toEqual({
       protocol_version: 'fcmp/1.0',

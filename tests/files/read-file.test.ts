@@ -46,7 +46,7 @@ describe.each(PLANTS)('%s', (what, put) => {
     if (!what.includes('sparse')) await expect(openFile(path)).rejects.toThrow(UnsafeFileError);
   });
 
-  test('is refused by whoever appends, and nothing is written through it', async () => {
+  test('is refused for appending, and nothing is written through it', async () => {
     await plant(path, put);
     if (what.includes('sparse')) return;
     await expect(openToAppend(path)).rejects.toThrow(UnsafeFileError);
@@ -86,15 +86,19 @@ test('nothing is nothing, also below a file', async () => {
 });
 
 test('a file that grows while it is read is read as long as it was', async () => {
-  growing(path);
-  const bytes = await readBytes(path, SMALL_FILE);
-  expect(bytes?.length).toBeGreaterThanOrEqual(1000);
-  const file = await openFile(path);
-  const { size } = (await file?.stat()) ?? { size: 0 };
-  let read = 0;
-  if (file) for await (const piece of readPieces(file, 0, size)) read += piece.length;
-  await file?.close();
-  expect(read).toBe(size);
+  const stop = growing(path);
+  try {
+    const bytes = await readBytes(path, SMALL_FILE);
+    expect(bytes?.length).toBeGreaterThanOrEqual(1000);
+    const file = await openFile(path);
+    const { size } = (await file?.stat()) ?? { size: 0 };
+    let read = 0;
+    if (file) for await (const piece of readPieces(file, 0, size)) read += piece.length;
+    await file?.close();
+    expect(read).toBe(size);
+  } finally {
+    await stop();
+  }
 });
 
 test('a file that another process replaces all the time can be read', async () => {
@@ -120,7 +124,7 @@ test('a larger file than allowed is refused with both numbers', async () => {
   await expect(readText(path, { maxBytes: 10 })).rejects.toThrow('has 11 bytes; at most 10 are read');
 });
 
-test('what is appended is at the end, and a file is made for its owner only', async () => {
+test('appended text is at the end, and a new file is for its owner only', async () => {
   const file = await openToAppend(path);
   await file.writeFile('one ');
   await file.close();

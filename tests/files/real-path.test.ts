@@ -1,4 +1,4 @@
-// What a path leads to, also where a part of it is missing.
+// Resolves a path, even if a part of it is missing.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-test('what is missing is added to what is there', () => {
+test('missing parts are added to the existing path', () => {
   expect(nearestRealPath(join(dir, 'allowed', 'a', 'b'))).toBe(join(dir, 'allowed', 'a', 'b'));
 });
 

@@ -1,4 +1,4 @@
-// A file that is replaced: on the disk before it has its name, and its name on the disk before anybody goes on.
+// Replacing a file: its content is on disk before its name, and its name is on disk before the call returns.
 import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,7 +43,7 @@ function note(where: object, name: string): void {
 test.each([
   ['at once', replaceFile, ['fdatasyncSync', 'renameSync', 'fsyncSync']],
   ['while others go on', replaceFileMeanwhile, ['datasync', 'rename', 'sync']],
-] as const)('%s: first what is in it, then its name, then the folder', async (_how, replace, expected) => {
+] as const)('%s: first its content, then its name, then the folder', async (_how, replace, expected) => {
   const path = join(dir, 'folder', 'file.json');
   await replace(path, 'first');
   await replace(path, Buffer.from('second'));

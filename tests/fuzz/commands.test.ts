@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/program.js';
 import { codexSettings } from '../../src/engines/codex/settings-file.js';
 import { parseToml } from '../../src/engines/codex/toml.js';
-import { readSettings } from '../../src/host/settings.js';
+import { readSettings } from '../../src/settings/read-settings.js';
 import { RequestError } from '../../src/run/request-error.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import { damage } from '../support/damaged-streams.js';
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-  'a database whose pages are damaged is told of in a sentence by every command that reads it',
+  'every command that reads a damaged database reports it in one sentence',
   async () => {
     const bytes = readFileSync(join(data, 'parley.db'));
     await fuzz('damaged database', 12, async (random, index) => {
@@ -175,7 +175,7 @@ test.each([
   ['text', "CAST('no JSON' AS BLOB)"],
   ['lines that are none', "CAST(replace(CAST(body AS TEXT), '{', '(') AS BLOB)"],
   ['fewer lines', 'substr(body, 1, 1000)'],
-])('a journal in which %s stands is told of in a sentence', async (what, body) => {
+])('a journal that contains %s is reported in one sentence', async (what, body) => {
   const damaged = join(root, `journal of ${what}`);
   mkdirSync(damaged);
   await copyNewest(join(damaged, 'parley.db'));

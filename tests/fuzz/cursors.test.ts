@@ -179,7 +179,7 @@ test(
 );
 
 test(
-  'the client behind a connection that is cut after any byte tells each event after its cursor once',
+  'over a connection cut after any byte, the client yields each event after its cursor once',
   async () => {
     await fuzz('cut connections', 12, async (random) => {
       const { id, lines } = runs[0] as Run;

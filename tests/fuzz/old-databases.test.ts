@@ -213,7 +213,7 @@ const BYTES: readonly ((bytes: Buffer, random: Random) => Buffer)[] = [
 ];
 
 test(
-  'bytes and pages that are gone, doubled or overwritten',
+  'missing, doubled or overwritten bytes and pages',
   async () => {
     await fuzz('old database bytes', 40, async (random, index) => {
       const { dir, file } = copyOf(random, index);
@@ -288,7 +288,7 @@ const STRUCTURE: readonly ((random: Random) => string)[] = [
 ];
 
 test(
-  'tables, columns, rows and versions that are not what they should be',
+  'unexpected tables, columns, rows and versions',
   async () => {
     await fuzz('old database structure', 50, async (random, index) => {
       const { dir, file } = copyOf(random, index);
@@ -328,7 +328,7 @@ describe('a file in place of the database', () => {
   });
 
   test.each([0, 1, 2, 3, 4, 5, -1])(
-    'a database of another program that counts its version %d is refused, whatever its journal mode, and left as it is',
+    'a database of another program with version %d is refused unchanged, in any journal mode',
     async (version) => {
       for (const mode of ['delete', 'wal']) {
         expect(
@@ -345,7 +345,7 @@ describe('a file in place of the database', () => {
     },
   );
 
-  test.each([1, 2, 3])('a step that cannot be made takes back those before it: from version %d', async (version) => {
+  test.each([1, 2, 3])('a failing migration step rolls back the earlier ones: from version %d', async (version) => {
     expect(
       await inFolder(async (_dir, file) => {
         await copyDatabase(version, file, 'delete');

@@ -1,5 +1,5 @@
-// Whatever an agent or an MCP server sends as a question: it is refused in words or becomes one that can be shown,
-// stored and answered. Nothing throws, nothing controls the terminal, and the question tool goes on.
+// Any question of an agent or an MCP server is refused in words or can be shown, stored and answered. Nothing throws,
+// nothing controls the terminal, and the question tool keeps working.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,6 +28,7 @@ import { renderQuestion } from '../../src/terminal/question-text.js';
 import { closedValidator } from '../support/closed-validator.js';
 import { fuzz, PATIENCE_MS, pick, times, type Random } from '../support/fuzz.js';
 import { anyJson, mutateJson, toJsonText } from '../support/json-mutations.js';
+import { requestMessage } from '../support/request-message.js';
 
 const QUESTIONS: readonly JsonObject[] = [
   { prompt: 'Which?', options: ['a', { label: 'b', value: 2, description: 'second' }], default: 'a' },
@@ -142,7 +143,7 @@ function expectUsable(question: Question, random: Random): void {
 }
 
 test(
-  'what an agent gives to the question tool becomes a question that can be shown and answered',
+  'any input of the question tool becomes a question that can be shown and answered',
   async () => {
     await fuzz('questions', 120, (random) => {
       const asked = times(1 + random(3), () =>
@@ -165,7 +166,7 @@ test(
 );
 
 test(
-  'what the app-server asks becomes a question with an answer for it, or nobody is asked',
+  'a request of the app-server becomes an answerable question, or nobody is asked',
   async () => {
     await fuzz('native requests', 200, (random) => {
       const [method, params] = pick(random, REQUESTS);
@@ -174,7 +175,7 @@ test(
           ? { ...params, requestedSchema: parseJson(pick(random, LOOPS)) as Json }
           : mutated(params, random);
       const body = typeof given === 'object' && given !== null && !Array.isArray(given) ? given : {};
-      const request = readRequest(1, method, body, newMemory('t'));
+      const request = readRequest(requestMessage(1, method, body), newMemory('t'));
       const { question } = request;
       if (question === null) return;
       expectUsable(question, random);
@@ -198,7 +199,7 @@ test(
 );
 
 test(
-  'the question tool answers every call or refuses it in words, and goes on',
+  'the question tool answers or refuses every call in words, and continues',
   async () => {
     const dir = mkdtempSync(join(tmpdir(), 'parley-fuzz-ask-'));
     const file = join(dir, 'asks.jsonl');

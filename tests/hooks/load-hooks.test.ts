@@ -35,7 +35,7 @@ test('a secret is plain text or base64 after whsec_, from the environment or a f
 
 test('a secret that is missing, short or damaged is refused with its place and without itself', () => {
   for (const [env, told] of [
-    [{}, 'webhook "a": the environment variable SECRET has no secret in it'],
+    [{}, 'Webhook "a": the environment variable SECRET has no secret in it'],
     [{ SECRET: '' }, 'has no secret in it'],
     [{ SECRET: 'hidden' }, 'is shorter than 16 bytes'],
     [{ SECRET: 'whsec_hidden words hidden words' }, 'is not base64'],
@@ -45,6 +45,6 @@ test('a secret that is missing, short or damaged is refused with its place and w
     expect(() => loadHooks([fromEnv], env)).not.toThrow(/hidden|aGlk/);
   }
   expect(() => loadHooks([{ name: 'b', url: 'https://example.org', secret_file: join(dir, 'nowhere') }], {})).toThrow(
-    /webhook "b": its secret cannot be read: there is no file /,
+    /Webhook "b": its secret cannot be read: there is no file /,
   );
 });

@@ -1,5 +1,4 @@
-// The sender on a real store with time moved by hand: what is sent when, to whom, how it is signed, and what a failure
-// changes.
+// The sender on a real store with simulated time: schedule, receivers, signature, and the effect of failures.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -69,7 +68,7 @@ const hook = (name: string, url = `http://127.0.0.1:1/${name}`): SendingHook => 
 async function endRun(...deliveries: readonly ReturnType<typeof delivery>[]): Promise<RunRecord> {
   const outcome = await data.store.createRun(newRun((runs += 1)));
   if (!outcome.created) throw new Error(outcome.reason);
-  await data.store.commit(
+  await data.store.append(
     change(outcome.run, { now, set: { status: 'failed' }, journal: flush(3, 1, null, now), deliveries }),
   );
   return (await data.store.loadRun(outcome.run.run_id)) as RunRecord;
@@ -147,7 +146,7 @@ function start(fetch: Fetch, hooks: readonly SendingHook[], store: Store = data.
       isShared,
       onGivenUp,
       onFailed: ({ delivery_id: id }, error, nextAt) => failed.push([id, error, nextAt]),
-      onFailure: (error) => failures.push(error),
+      log: { error: (error) => failures.push(error) },
     },
     hooks,
   );
@@ -350,7 +349,7 @@ describe('what goes wrong', () => {
   test('a delivery that arrived but was not recorded is resent with its id, after a pause or a restart', async () => {
     await endRun(delivery('dlv_1', 'a'));
     const receiver = new Receiver();
-    const fails = alterStore(data.store, { settleDelivery: async () => Promise.reject(new Error('the disk is full')) });
+    const fails = alterStore(data.store, { finishDelivery: async () => Promise.reject(new Error('the disk is full')) });
     const first = start(receiver.fetch, [hook('a')], fails);
     await timers.armed(REST_MS);
     expect(receiver.ids()).toEqual(['dlv_1']);
@@ -366,7 +365,7 @@ describe('what goes wrong', () => {
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });
   });
 
-  test('a store that cannot be read is told, and looked at again later', async () => {
+  test('an unreadable store is reported, and read again later', async () => {
     await endRun(delivery('dlv_1', 'a'));
     let broken = true;
     const store = alterStore(data.store, {
@@ -382,7 +381,7 @@ describe('what goes wrong', () => {
     expect(scene.failures.map(String)).toEqual(['Error: locked']);
   });
 
-  test('one that is closed lets what is under way come to its end and begins nothing new', async () => {
+  test('a closed sender finishes running deliveries and starts no new ones', async () => {
     await endRun(delivery('dlv_1', 'a'), delivery('dlv_2', 'a'));
     const gate = new Gate();
     const receiver = new Receiver(async () => gate.opened.then(() => new Response()));
@@ -396,7 +395,7 @@ describe('what goes wrong', () => {
     expect(timers.lengths()).toEqual([]);
   });
 
-  test('one that is closed in a hurry cuts off what is under way, which does not count as a try', async () => {
+  test('a sender closed at once aborts running deliveries, which are not counted as attempts', async () => {
     await endRun(delivery('dlv_1', 'a'));
     const receiver = new Receiver(
       (_post, { signal }) =>
@@ -445,7 +444,7 @@ describe('over a real connection', () => {
     expect((await data.store.nextDelivery(now + HOUR))?.error).toMatch(/no program listens there/);
   });
 
-  test('an answer without an end is not read: what came first counts', async () => {
+  test('an endless response is not read: its status decides', async () => {
     const cut = new Gate();
     const url = await listen((request, response) => {
       response.writeHead(200);

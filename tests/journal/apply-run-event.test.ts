@@ -1,4 +1,5 @@
-// The one door, on a real store: every pair of state and event, and what is left behind by each.
+// The only function that changes a run's state, on a real store: every pair of state and event, and its effects.
+import { singleHost } from '../../src/ownership/single-host.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,13 +10,16 @@ import { createCountingIds } from '../../src/kernel/ids.js';
 import { applyRunEvent, type RunTransition } from '../../src/journal/apply-run-event.js';
 import type { Hook } from '../../src/journal/deps.js';
 import { RunJournal } from '../../src/journal/run-journal.js';
+import { stateOf } from '../../src/journal/run-state.js';
 import { draft, type RaspDraft } from '../../src/rasp/draft.js';
 import type { RaspData, RaspEvent } from '../../src/rasp/event.js';
 import { explainRasp } from '../../src/rasp/validate.js';
+import { startFold } from '../../src/run/run-fold.js';
+import { describeSession } from '../../src/run/session-handle.js';
 import { CHART, EVENTS, STATES, type RunEvent, type RunState } from '../../src/run/statechart.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
-import type { Delivery, RunRecord, Store } from '../../src/store/store.js';
+import { EMPTY_JOURNAL, type Delivery, type RunRecord, type Store } from '../../src/store/store.js';
 
 const NOW = Date.parse('2026-11-15T12:00:00.000Z');
 const QUESTION: RaspData['interaction.requested'] = {
@@ -60,11 +64,11 @@ async function createRun(): Promise<RunRecord> {
   const runId = `run_${runs}`;
   const journal = new RunJournal(
     { runId, engine: 'codex', attempt: 1 },
-    { rasp_seq: 0, fcmp_seq: 0, ts: 0, digest: FIRST_DIGEST },
+    { heads: EMPTY_JOURNAL, state: startFold(null) },
     clock,
   );
   journal.add([draft('lifecycle.run.created', { engine: 'codex', execution_mode: 'interactive', prompt: 'go' })]);
-  const flush = journal.take();
+  const flush = journal.drain()?.lines;
   if (!flush) throw new Error('nothing to store');
   const spec = {
     engine: 'codex',
@@ -93,30 +97,19 @@ async function createRun(): Promise<RunRecord> {
 
 // What an orchestrator brings along for an event, where the chart allows it.
 function transition(event: RunEvent, state: RunState): RunTransition {
-  const resolution = { at: NOW, response: 'x', actor: null, idempotency_key: null, finish: false };
-  const resolve = (how: 'answered' | 'auto_decided' | 'canceled' | 'abandoned') =>
-    state === 'waiting_user' ? { interaction_id: 'int_1', state: how, resolution } : undefined;
   const base = { event, facts: WAITS };
   switch (event) {
     case 'turn.needs_input':
       return {
         ...base,
-        handle: HANDLE,
-        before: [draft('interaction.requested', QUESTION)],
-        ask: {
-          interaction_id: 'int_1',
-          attempt_number: 1,
-          question: { kind: 'open_text', prompt: 'Which?', options: [] },
-          asked_at: NOW,
-          due_at: NOW + 1000,
-          decides: true,
-        },
+        before: [
+          draft('lifecycle.session.confirmed', { session: describeSession(HANDLE) }),
+          draft('interaction.requested', QUESTION),
+        ],
       };
     case 'interaction.reply.accepted':
       return {
         ...base,
-        set: { attempt_number: 2 },
-        resolve: resolve('answered'),
         before: [
           draft('interaction.reply.accepted', {
             interaction_id: 'int_1',
@@ -129,8 +122,6 @@ function transition(event: RunEvent, state: RunState): RunTransition {
     case 'interaction.auto_decide.timeout':
       return {
         ...base,
-        set: { attempt_number: 2 },
-        resolve: resolve('auto_decided'),
         before: [
           draft('interaction.auto_decide.timeout', {
             interaction_id: 'int_1',
@@ -146,10 +137,9 @@ function transition(event: RunEvent, state: RunState): RunTransition {
         ...base,
         facts: { ...WAITS, handle: state !== 'waiting_user' },
         error: ERROR,
-        resolve: resolve('abandoned'),
       };
     case 'run.canceled':
-      return { ...base, resolve: resolve('canceled') };
+      return base;
     case 'turn.succeeded':
       return { ...base, result: { ok: true } };
     default:
@@ -159,7 +149,11 @@ function transition(event: RunEvent, state: RunState): RunTransition {
 
 async function walk(run: RunRecord, ...events: readonly RunEvent[]): Promise<RunRecord> {
   for (const event of events) {
-    const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, transition(event, run.status));
+    const applied = await applyRunEvent(
+      { store, clock, ids, hooks, dataDir: '', files: singleHost(store).files },
+      run,
+      transition(event, run.status),
+    );
     if (!applied.applied) throw new Error(`${event} was refused in ${run.status}`);
     run = applied.run;
   }
@@ -169,10 +163,14 @@ async function walk(run: RunRecord, ...events: readonly RunEvent[]): Promise<Run
 test('the time of a change never lies before that of the last event, whatever the clock says', async () => {
   const run = await createRun();
   const late = { now: () => NOW - 60_000 };
-  const applied = await applyRunEvent({ store, clock: late, ids, hooks, dataDir: '' }, run, {
-    event: 'turn.started',
-    facts: WAITS,
-  });
+  const applied = await applyRunEvent(
+    { store, clock: late, ids, hooks, dataDir: '', files: singleHost(store).files },
+    run,
+    {
+      event: 'turn.started',
+      facts: WAITS,
+    },
+  );
   expect(applied.applied).toBe(true);
   const [line] = (await store.readJournal(run.run_id, 'rasp', { limit: 10 })).slice(-1);
   const { ts, data: told } = JSON.parse(line ?? '') as { ts: string; data: { updated_at: string } };
@@ -202,7 +200,11 @@ test('of all 54 pairs of state and event only the 13 edges of the chart apply; t
     for (const event of EVENTS) {
       const run = await walk(await createRun(), ...WAY_TO[state]);
       const before = [await store.loadRun(run.run_id), await journalOf(run), await store.loadInteraction('int_1')];
-      const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, transition(event, state));
+      const applied = await applyRunEvent(
+        { store, clock, ids, hooks, dataDir: '', files: singleHost(store).files },
+        run,
+        transition(event, state),
+      );
       if (applied.applied) {
         taken.push(`${state} ${event} ${applied.run.status}`);
         expect(await store.loadRun(run.run_id)).toEqual(applied.run);
@@ -231,10 +233,14 @@ describe('a change through the door', () => {
 
   test('a guard that does not hold refuses it, and nothing is written', async () => {
     const run = await walk(await createRun(), 'turn.started');
-    const applied = await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, {
-      ...transition('turn.needs_input', 'running'),
-      facts: { ...WAITS, handle: false },
-    });
+    const applied = await applyRunEvent(
+      { store, clock, ids, hooks, dataDir: '', files: singleHost(store).files },
+      run,
+      {
+        ...transition('turn.needs_input', 'running'),
+        facts: { ...WAITS, handle: false },
+      },
+    );
     expect(applied).toMatchObject({ applied: false, refusal: { code: 'GUARD_REFUSED', guard: 'pending_and_handle' } });
     expect(await store.loadRun(run.run_id)).toEqual(run);
     expect(await store.loadPending(run.run_id)).toBeNull();
@@ -245,7 +251,7 @@ describe('a change through the door', () => {
     const outcomes = await Promise.all(
       Array.from({ length: 100 }, () =>
         applyRunEvent(
-          { store, clock, ids, hooks, dataDir: '' },
+          { store, clock, ids, hooks, dataDir: '', files: singleHost(store).files },
           run,
           transition('interaction.reply.accepted', 'waiting_user'),
         ),
@@ -269,7 +275,7 @@ describe('a change through the door', () => {
     const { rasp, fcmp } = await journalOf(run);
     expect(rasp.map((event) => event.seq)).toEqual(rasp.map((_, index) => index + 1));
     for (const event of rasp) expect(explainRasp(event)).toBeNull();
-    expect(rasp.map((event) => event.attempt_number)).toEqual([1, 1, 1, 1, 1, 1, 2, 2]);
+    expect(rasp.map((event) => event.attempt_number)).toEqual([1, 1, 1, 1, 1, 1, 1, 2, 2]);
     expect(rasp.at(-1)).toMatchObject({
       event: { type: 'lifecycle.state.changed' },
       data: { to: 'succeeded', result: { ok: true } },
@@ -295,7 +301,7 @@ async function takeDeliveries(): Promise<Delivery[]> {
   const found: Delivery[] = [];
   for (let next = await store.nextDelivery(NOW); next; next = await store.nextDelivery(NOW)) {
     found.push(next);
-    await store.settleDelivery(next.delivery_id, { type: 'delivered' });
+    await store.finishDelivery(next.delivery_id, { type: 'delivered' });
   }
   return found;
 }
@@ -334,7 +340,7 @@ describe('hooks', () => {
     }
   });
 
-  test('a notification says which run it is and what it asks, and nothing else that was said', async () => {
+  test('a notification names the run and its question, and nothing else of the conversation', async () => {
     hooks = [ALL];
     const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
     const common = {
@@ -357,7 +363,7 @@ describe('hooks', () => {
     ]);
     const again = await walk(run, 'interaction.reply.accepted', 'turn.started');
     const { details: _, ...error } = { ...ERROR, details: { stderr: 'secret words' } };
-    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, again, {
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '', files: singleHost(store).files }, again, {
       event: 'turn.failed',
       facts: WAITS,
       error: { ...ERROR, details: { stderr: 'secret words' } },
@@ -373,30 +379,34 @@ describe('hooks', () => {
     hooks = [ALL];
     const running = await walk(await createRun(), 'turn.started');
     const asks = transition('turn.needs_input', 'running');
-    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, running, {
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '', files: singleHost(store).files }, running, {
       ...asks,
-      ...(asks.ask
-        ? { ask: { ...asks.ask, question: { prompt: 'x'.repeat(50_000), kind: 'open_text', options: ['a'] } } }
-        : {}),
+      before: [
+        draft('interaction.requested', {
+          ...QUESTION,
+          prompt: 'x'.repeat(50_000),
+          options: [{ label: 'a', value: 'a' }],
+        }),
+      ],
     });
     const [told] = await takeDeliveries();
     expect(told?.payload['interaction']).toEqual({
       interaction_id: 'int_1',
       kind: 'open_text',
       prompt: `${'x'.repeat(10_000)}…`,
-      options: ['a'],
+      options: [{ label: 'a', value: 'a' }],
     });
   });
 
-  test('a change that is refused tells nobody', async () => {
+  test('a refused change notifies nobody', async () => {
     hooks = [ALL];
     const run = await walk(await createRun(), 'turn.started');
-    await applyRunEvent({ store, clock, ids, hooks, dataDir: '' }, run, {
+    await applyRunEvent({ store, clock, ids, hooks, dataDir: '', files: singleHost(store).files }, run, {
       ...transition('turn.needs_input', 'running'),
       facts: { ...WAITS, handle: false },
     });
     await applyRunEvent(
-      { store, clock, ids, hooks, dataDir: '' },
+      { store, clock, ids, hooks, dataDir: '', files: singleHost(store).files },
       { ...run, epoch: 7 },
       transition('turn.failed', 'running'),
     );
@@ -419,26 +429,24 @@ function message(text: string): RaspDraft {
 }
 
 describe('a journal that is written', () => {
-  test('many flushes continue where the last one ended; a state change also writes what is pending', async () => {
+  test('many flushes continue where the last one ended; a state change also writes pending lines', async () => {
     const run = await walk(await createRun(), 'turn.started');
     let { heads } = run;
-    const journal = new RunJournal({ runId: run.run_id, engine: 'codex', attempt: 1 }, run.heads, clock);
+    const owner = { runId: run.run_id, engine: 'codex', attempt: 1 };
+    const journal = new RunJournal(owner, { heads: run.heads, state: stateOf(run) }, clock);
     for (let count = 0; count < 3; count += 1) {
       journal.add([message(`a${count}`), message(`b${count}`)]);
-      const flush = journal.take();
-      const outcome = await store.commit({
-        run_id: run.run_id,
-        expect: { status: run.status, epoch: run.epoch, rasp_seq: heads.rasp_seq },
-        now: NOW,
-        ...(flush ? { journal: flush } : {}),
-      });
+      const drained = journal.drain();
+      if (!drained) throw new Error('nothing to store');
+      const expected = { epoch: run.epoch, rasp_seq: heads.rasp_seq };
+      const outcome = await store.append({ run_id: run.run_id, expect: expected, now: NOW, ...drained });
       if (!outcome.committed) throw new Error(outcome.reason);
       ({ heads } = outcome);
     }
     journal.add([message('last')]);
     expect(journal.pending).toBe(1);
     const applied = await applyRunEvent(
-      { store, clock, ids, hooks, dataDir: '' },
+      { store, clock, ids, hooks, dataDir: '', files: singleHost(store).files },
       { ...run, heads },
       transition('turn.succeeded', 'running'),
       journal,
@@ -452,21 +460,21 @@ describe('a journal that is written', () => {
   test('nothing added is nothing to take', () => {
     const journal = new RunJournal(
       { runId: 'run_x', engine: 'codex', attempt: 1 },
-      { rasp_seq: 4, fcmp_seq: 2, ts: NOW, digest: FIRST_DIGEST },
+      { heads: { rasp_seq: 4, fcmp_seq: 2, ts: NOW, digest: FIRST_DIGEST }, state: startFold(null) },
       clock,
     );
     journal.add([]);
-    expect(journal.take()).toBeNull();
+    expect(journal.drain()).toBeNull();
   });
 
-  test('its times never go back behind what is stored', () => {
+  test('its times are never earlier than the stored ones', () => {
     const journal = new RunJournal(
       { runId: 'run_x', engine: 'codex', attempt: 1 },
-      { rasp_seq: 4, fcmp_seq: 2, ts: NOW + 500, digest: FIRST_DIGEST },
+      { heads: { rasp_seq: 4, fcmp_seq: 2, ts: NOW + 500, digest: FIRST_DIGEST }, state: startFold(null) },
       clock,
     );
     journal.add([message('x')]);
-    expect(journal.take()).toMatchObject({
+    expect(journal.drain()?.lines).toMatchObject({
       firstTs: NOW + 500,
       lastTs: NOW + 500,
       rasp: { firstSeq: 5, lastSeq: 5 },

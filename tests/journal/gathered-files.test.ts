@@ -33,7 +33,7 @@ async function createRun(number = 1): Promise<RunRecord> {
 }
 
 async function store(run: RunRecord, rest: Parameters<typeof change>[1]): Promise<RunRecord> {
-  const outcome = await data.store.commit(change(run, rest));
+  const outcome = await data.store.append(change(run, rest));
   if (!outcome.committed) throw new Error(outcome.reason);
   return { ...run, status: rest?.set?.status ?? run.status, heads: outcome.heads };
 }

@@ -1,5 +1,5 @@
-// The files beside the journal are what is stored, also while they are made whole beside a run that prints; they are
-// looked at by a start unless the last end was clean and the system has run since; and they keep nobody from ending.
+// The journal files equal the store, even when they are repaired while a run prints. A start checks them unless the
+// last shutdown was clean and the system did not restart. They never block a shutdown.
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -45,7 +45,7 @@ const openFiles = (bootFile = boot()) =>
   new JournalFiles(
     { store, timers: systemTimers, dataDir: dir },
     (error) => failures.push(error),
-    'each',
+    'single',
     async () => {},
     bootFile,
   );
@@ -59,7 +59,7 @@ async function live(bootFile?: string): Promise<boolean> {
   return looked > before;
 }
 
-test('after a clean end the files are not looked at, until the system was started again', async () => {
+test('after a clean shutdown the files are not checked until the system restarts', async () => {
   expect(await live()).toBe(true);
   expect(await live()).toBe(false);
   // What was not on the disk yet may be lost with the power.
@@ -68,7 +68,7 @@ test('after a clean end the files are not looked at, until the system was starte
   expect(await live()).toBe(false);
 });
 
-test('a sign of a clean end that is torn, or that an older Parley left, counts for nothing', async () => {
+test('a torn mark of a clean shutdown, or one of an older Parley, is ignored', async () => {
   await live();
   for (const text of ['', 'fir']) {
     writeFileSync(join(dir, 'exports.clean'), text);
@@ -89,7 +89,7 @@ test('where the system does not say when it was started, every start looks', asy
     expect([await live(file), await live(file)]).toEqual([true, true]);
 });
 
-test('a data directory that is gone is told, and the end comes all the same', async () => {
+test('a deleted data directory is reported, and the shutdown still completes', async () => {
   await live();
   const files = openFiles();
   rmSync(dir, { recursive: true });
@@ -103,7 +103,7 @@ async function openPrinting(timers: Timers = systemTimers) {
   const files = new JournalFiles(
     { store: data.store, timers, dataDir: dir },
     (error) => failures.push(error),
-    'each',
+    'single',
     async () => {},
     boot(),
   );
@@ -111,7 +111,7 @@ async function openPrinting(timers: Timers = systemTimers) {
   if (!outcome.created) throw new Error(outcome.reason);
   let { run }: { run: RunRecord } = outcome;
   const commit = async (rest: Parameters<typeof change>[1]): Promise<void> => {
-    const stored = await data.store.commit(change(run, rest));
+    const stored = await data.store.append(change(run, rest));
     if (!stored.committed) throw new Error(stored.reason);
     run = { ...run, status: rest?.set?.status ?? run.status, heads: stored.heads };
   };
@@ -135,7 +135,7 @@ async function openPrinting(timers: Timers = systemTimers) {
   return { data, files, print, end, path, isWhole };
 }
 
-test('what waits to be appended to a file is not appended twice when the file is made whole meanwhile', async () => {
+test('pending lines are not appended twice when their file is repaired meanwhile', async () => {
   const { data, files, print, path, isWhole } = await openPrinting();
   for (let event = 0; event < 6; event += 1) await print();
   await files.repair(() => false);
@@ -149,7 +149,7 @@ test('what waits to be appended to a file is not appended twice when the file is
   const again = new JournalFiles(
     { store: data.store, timers: systemTimers, dataDir: dir },
     (error) => failures.push(error),
-    'each',
+    'single',
     async () => {},
     boot(),
   );
@@ -176,7 +176,7 @@ test('nor when nothing comes meanwhile', async () => {
   await data.close();
 });
 
-test('who prints all the time does not put off what it has printed', async () => {
+test('a run that prints without a pause does not delay its own lines', async () => {
   const timers = new SimulatedTimers();
   const { data, files, print, isWhole } = await openPrinting(timers);
   await print();
@@ -189,7 +189,7 @@ test('who prints all the time does not put off what it has printed', async () =>
   await data.close();
 });
 
-test('a run that is deleted while files are made whole does not come back as a folder', async () => {
+test('a run that is deleted during a repair of files does not come back as a folder', async () => {
   const { data, files, end, path } = await openPrinting();
   await end();
   let isLooked = false;
@@ -207,7 +207,7 @@ test('a run that is deleted while files are made whole does not come back as a f
   const again = new JournalFiles(
     { store, timers: systemTimers, dataDir: dir },
     (error) => failures.push(error),
-    'each',
+    'single',
     async () => {},
     boot(),
   );
@@ -245,7 +245,7 @@ test('nothing follows a possibly torn line; the next start checks the files, unl
   const again = new JournalFiles(
     { store: data.store, timers: systemTimers, dataDir: dir },
     (error) => failures.push(error),
-    'each',
+    'single',
     async () => {},
     boot(),
   );
@@ -263,7 +263,7 @@ test('nothing follows a possibly torn line; the next start checks the files, unl
   expect(failures).toEqual([]);
 });
 
-test('what a start that was killed has left of a file that it made whole is removed by the next', async () => {
+test('a start removes the temporary file of a repair that was killed', async () => {
   const { data, files, print, path, isWhole } = await openPrinting();
   await print();
   const left = `${path}.2f1c0b7e-0000-4000-8000-00000000abcd.new`;
@@ -282,7 +282,7 @@ test('what a start that was killed has left of a file that it made whole is remo
   await data.close();
 });
 
-test('a journal that is damaged is told once, and does not make every start look', async () => {
+test('a damaged journal is reported once, and later starts do not check its files again', async () => {
   const { data, files, end, print } = await openPrinting();
   await print();
   await end();
@@ -291,7 +291,7 @@ test('a journal that is damaged is told once, and does not make every start look
   const again = new JournalFiles(
     { store, timers: systemTimers, dataDir: dir },
     (error) => failures.push(error),
-    'each',
+    'single',
     async () => {},
     boot(),
   );
@@ -302,7 +302,7 @@ test('a journal that is damaged is told once, and does not make every start look
   await data.close();
 });
 
-test('a file is made whole while its run prints on, and is not rewritten for what comes meanwhile', async () => {
+test('a file is repaired while its run prints, without being rewritten for new lines', async () => {
   const { data, files, print, path, isWhole } = await openPrinting();
   for (let piece = 0; piece < 60; piece += 1) await print(1000);
   await print();
@@ -324,6 +324,19 @@ test('a file is made whole while its run prints on, and is not rewritten for wha
   await data.close();
 });
 
+test('a repair at the start and a write at the same time leave a complete file that grows on', async () => {
+  const { data, files, print, path, isWhole } = await openPrinting();
+  for (let piece = 0; piece < 20; piece += 1) await print(1000);
+  rmSync(path);
+  await Promise.all([files.repair(() => false), files.write('run_0001'), files.repair(() => false)]);
+  expect(await isWhole()).toBe(true);
+  await print();
+  await files.close();
+  expect(await isWhole()).toBe(true);
+  expect(failures).toEqual([]);
+  await data.close();
+});
+
 test('much that was printed is in the files at once, little of it soon', async () => {
   const { data, files, print, isWhole } = await openPrinting();
   await print(20_000);
@@ -340,7 +353,7 @@ test.each<[string, (path: string) => void]>([
   ['is a folder now', (path) => (rmSync(path), mkdirSync(path))],
   ['is a pipe now', (path) => (rmSync(path), void execFileSync('mkfifo', [path]))],
   ['is a link now', (path) => (rmSync(path), symlinkSync('/dev/null', path))],
-])('a file that %s is written anew from what is stored when more is appended', async (_how, change) => {
+])('a file that %s is rewritten from the store when more is appended', async (_how, change) => {
   const { data, files, print, end, path, isWhole } = await openPrinting();
   await print();
   await files.repair(() => false);
@@ -361,7 +374,7 @@ test('files removed after a clean end are rewritten when requested; those of wai
   const again = new JournalFiles(
     { store: data.store, timers: systemTimers, dataDir: dir },
     (error) => failures.push(error),
-    'each',
+    'single',
     async () => {},
     boot(),
   );
@@ -371,13 +384,13 @@ test('files removed after a clean end are rewritten when requested; those of wai
   expect(await isWhole()).toBe(true);
   const waiting = await data.store.createRun(newRun(2));
   if (!waiting.created) throw new Error(waiting.reason);
-  await data.store.commit(change(waiting.run, { set: { status: 'waiting_user' }, journal: flush(3, 1, 3, T0 + 9) }));
+  await data.store.append(change(waiting.run, { set: { status: 'waiting_user' }, journal: flush(3, 1, 3, T0 + 9) }));
   await again.close();
   rmSync(join(dir, 'runs', 'run_0002'), { recursive: true });
   const third = new JournalFiles(
     { store: data.store, timers: systemTimers, dataDir: dir },
     (error) => failures.push(error),
-    'each',
+    'single',
     async () => {},
     boot(),
   );

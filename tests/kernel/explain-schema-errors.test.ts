@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { explainSchemaErrors } from '../../src/kernel/explain-schema-errors.js';
 import { nearestName } from '../../src/kernel/nearest-name.js';
 import { LIBRARY_WORDS } from '../support/library-words.js';
+import { runs } from '../support/runs.js';
 
 function explain(schema: object, value: unknown, verbose = true): string {
   const validate = new Ajv2020({ strict: false, allErrors: true, verbose }).compile(schema);
@@ -121,7 +122,7 @@ test('no sentence has the words of the library, whatever the schema and the valu
       expect(text).toMatch(/[.?]$/);
       expect(text).not.toContain('undefined');
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 

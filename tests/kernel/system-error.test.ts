@@ -33,7 +33,7 @@ test('a connection that is refused is described, also inside an error of fetch',
   );
 });
 
-test('what is not known keeps its own message', () => {
+test('an unknown error keeps its own message', () => {
   expect(reasonOf(new Error('odd'))).toBe('odd');
   expect(reasonOf('text')).toBe('text');
 });

@@ -11,6 +11,7 @@ import {
   warnOfNames,
 } from '../../src/kernel/visible-text.js';
 import { hostile, RUNS } from '../terminal/fixtures.js';
+import { runs } from '../support/runs.js';
 
 const warn = (...texts: string[]) => warnOfNames(texts.map(nameInvisible));
 
@@ -46,11 +47,11 @@ describe('exact text', () => {
         expect(nameInvisible(text)).not.toMatch(/[^\P{C}\n\t]|\p{Default_Ignorable_Code_Point}/u);
         expect(nameInLine(text)).not.toMatch(/\p{C}|[^\P{White_Space} ]/u);
       }),
-      { numRuns: 10 * RUNS.numRuns },
+      { numRuns: runs(10) * RUNS.numRuns },
     );
   });
 
-  test('a warning counts what is named, over all texts, and is silent where nothing is', () => {
+  test('a warning counts the named characters of all texts, and is absent without any', () => {
     expect(warn('ls', 'é ⟨x⟩')).toBeNull();
     expect(warn('a\u001b')).toBe('This text contains 1 invisible or control character, shown as ⟨U+…⟩.');
     expect(warn('a\u001b', '\u200b⟨')).toBe('This text contains 2 invisible or control characters, shown as ⟨U+…⟩.');

@@ -9,8 +9,6 @@ import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { readRequest, type RecordedRequest } from './read-request.js';
 import { planMove, type Entry, type ModelStep, type Move } from './script.js';
 
-export type { RecordedRequest } from './read-request.js';
-
 export interface ModelServer {
   readonly url: string;
   readonly requests: readonly RecordedRequest[];
@@ -31,7 +29,7 @@ export interface OfferedTool {
   readonly namespace?: string;
 }
 
-export interface Conversation {
+interface Conversation {
   readonly entries: readonly Entry[];
   readonly offered: readonly OfferedTool[];
   // A new voice speaks one response.
@@ -49,7 +47,7 @@ export interface Voice {
   decline(): string;
 }
 
-export type Reply =
+type Reply =
   | { readonly type: 'conversation'; readonly conversation: Conversation }
   | { readonly type: 'json'; readonly status: number; readonly body: Json }
   | { readonly type: 'stream'; readonly frames: readonly string[] };

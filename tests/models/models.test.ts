@@ -55,7 +55,7 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
     ).toBe('{"done":true,"result":"ok"}');
   });
 
-  test('says so when the tool is not offered, and asks by the envelope if the prompt tells of it', async () => {
+  test('says so when the tool is not offered, and asks by the envelope if the prompt explains it', async () => {
     const model = await start();
     expect(await client.request(model, [client.user('[[ask Which?|red]]')], [])).toMatchObject({
       calls: [],
@@ -132,7 +132,7 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
     expect(JSON.stringify(model.requests)).not.toContain('a-secret');
   });
 
-  test('what a CLI adds on its own is no prompt', async () => {
+  test('text that a CLI adds on its own is not a prompt', async () => {
     expect((await hear(...client.context, client.user('hello'))).text).toBe('You said: hello\nEarlier turns: 0.');
   });
 

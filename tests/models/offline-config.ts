@@ -41,7 +41,7 @@ function codexLines(modelUrl: string): string[] {
   ];
 }
 
-export function buildCodexConfig(modelUrl: string, mcp?: McpServer): string {
+function buildCodexConfig(modelUrl: string, mcp?: McpServer): string {
   const lines = [
     ...codexLines(modelUrl),
     'check_for_update_on_startup = false',
@@ -75,7 +75,7 @@ const GEMINI_SETTINGS = {
   telemetry: { enabled: false },
 };
 
-export function buildGeminiSettings(mcp?: McpServer): string {
+function buildGeminiSettings(mcp?: McpServer): string {
   const [command, ...args] = mcp?.command ?? [''];
   return JSON.stringify({
     ...GEMINI_SETTINGS,
@@ -108,7 +108,7 @@ function opencodeSettings(modelUrl: string): object {
   };
 }
 
-export function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
+function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
   return JSON.stringify({
     ...opencodeSettings(modelUrl),
     autoupdate: false,
@@ -120,7 +120,7 @@ export function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
 }
 
 // The same places that Parley's private homes have (`home.ts` of each engine).
-export const OFFLINE = {
+const OFFLINE = {
   codex: (home, modelUrl, mcp) => ({
     files: { '.codex/config.toml': buildCodexConfig(modelUrl, mcp) },
     env: { CODEX_HOME: join(home, '.codex'), SCRIPTED_API_KEY: 'dummy' },

@@ -20,7 +20,7 @@ function next(...conversation: Entry[]): string {
   );
 }
 
-test('the words of the service stand among those of the stand-ins, in their order', () => {
+test('directives of the service keep their order among those of the stand-ins', () => {
   const words =
     '[[answer a]] [[http 429]] [[http 503 20]] [[slow 5]] [[huge 9]] [[cut]] [[empty]] [[html]] [[badsse]] ' +
     '[[hang]] [[http 99]] [[slow]] [[patch /a/b.txt]] [[patch b]] [[call look]] [[call]] [[beside]] [[done ' +
@@ -43,7 +43,7 @@ test('the words of the service stand among those of the stand-ins, in their orde
   ]);
 });
 
-test('a response ends with a call, and the next one goes on behind it', () => {
+test('a response ends with a call, and the next one continues after it', () => {
   const prompt = user('[[answer a]] [[tool x]] [[file f]] [[answer b]] [[done]]');
   expect(next(prompt)).toBe('a →tool:x');
   expect(next(prompt, SAID, CALLED)).toBe('→file');
@@ -65,13 +65,13 @@ test('a question that could only be said is also followed by an answer', () => {
   expect(next(user('[[ask q]] [[done]]'), SAID, user('blue'))).toBe('done');
 });
 
-test('what broke a turn is not played again in the next one, nor what stood behind it', () => {
+test('a directive that broke a turn is not repeated, nor are those after it', () => {
   expect(next(user('[[http 500]] [[answer a]]'))).toBe('→http');
   expect(next(user('[[http 500]] [[answer a]]'), user('go on'))).toBe('You said: go on/Earlier turns: 1.');
   expect(next(user('[[tool x]] [[answer a]]'), CALLED, user('go on'))).toBe('You said: go on/Earlier turns: 1.');
 });
 
-test('what stood behind a question outlives a turn that breaks', () => {
+test('directives after a question survive a broken turn', () => {
   const asked = [user('[[ask q]] [[hang]] [[answer a]]'), CALLED, SAID];
   expect(next(...asked, user('blue'))).toBe('→hang');
   expect(next(...asked, user('blue'), user('again'))).toBe('a');

@@ -7,7 +7,7 @@ import { parseDirectives, type Step } from '../../src/rehearsal/directives.js';
 // gives none. [[http]], [[html]], [[crash]], [[empty]] and [[fail]] are a whole response: what else it was to say is
 // not said. [[approve]] is a command that asks for leave, where the CLI has such a thing. Those that speak of the CLI
 // itself (stderr, exit0, nosession, othersession, refuse, orphan) are passed over.
-export type ServiceStep =
+type ServiceStep =
   // [[http STATUS]], or [[http STATUS MS]]: to be tried again after so many milliseconds.
   | { readonly type: 'http'; readonly status: number; readonly retryMs: number | undefined }
   // [[slow MS]]: from here on in small pieces, so far apart.

@@ -7,7 +7,7 @@ import type { ModelServer } from './model-server.js';
 import { startOpencodeModel } from './opencode-model.js';
 import { listObjects } from './read-request.js';
 
-export interface Call {
+interface Call {
   readonly name: string;
   readonly namespace?: string;
   readonly input: Json;

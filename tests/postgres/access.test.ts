@@ -213,7 +213,7 @@ test('two rotations at once leave one token, and it is the one in the file', asy
   expect(await statusOf(a.url, bearer(token))).toBe(200);
 });
 
-test('a command that cannot write a token is told what to do', async () => {
+test('a command that cannot write a token prints what to do', async () => {
   const hosts = await withHosts({ files: 'host' });
   await hosts.start('a', { token: null });
   writeFileSync(join(hosts.site.root, 'data-file'), '');

@@ -1,7 +1,7 @@
 // Who may be one of the hosts that share a database: those that differ in where files are, or take the same disk for
 // theirs, may not.
 import { expect, test } from 'vitest';
-import { admitHost } from '../../src/dispatch/postgres/admit-host.js';
+import { admitHost } from '../../src/ownership/postgres/admit-host.js';
 import { systemTimers } from '../../src/process/timers.js';
 import { registerHost, type NewHost } from '../../src/store/postgres/hosts/host-lease.js';
 import type { Site } from '../../src/store/postgres/hosts/site.js';

@@ -1,13 +1,13 @@
-// Which host a run belongs to: claims of queued runs, take-overs, processes that wait, sites that are gone.
+// Which host a run belongs to: claims of queued runs, takeovers, waiting processes, lost sites.
 import { expect, test } from 'vitest';
 import {
   claimQueued,
   holdProcess,
   isHeldElsewhere,
-  isPlayed,
-  letProcessGo,
+  isRunElsewhere,
+  releaseProcess,
   listOwned,
-  listWished,
+  listCancelRequests,
   takeOver,
 } from '../../src/store/postgres/hosts/claims.js';
 import { forgetLeftover, listLeftovers, listStranded } from '../../src/store/postgres/hosts/run-files.js';
@@ -67,7 +67,8 @@ test('a run with local files goes to the host of that disk; one with another pat
   const [a, b, c] = [await store('site_a', '/data'), await store('site_b', '/data'), await store('site_c', '/other')];
   await create(a, 1, { local: true });
   await create(a, 2);
-  const claim = (site: string, place: string) => claimQueued(a.database, 'h', { site, place }, 9, []);
+  const claim = (site: string, place: string) =>
+    claimQueued(a.database, { host: 'h', site: { site, place } }, { limit: 9, except: [] });
   expect(await claim('site_c', '/other')).toEqual([]);
   expect(await claim('site_b', '/data')).toEqual(['run_0002']);
   expect(await claim('site_a', '/data')).toEqual(['run_0001', 'run_0002']);
@@ -88,10 +89,10 @@ test('a run of a dead host is taken over once, with another epoch; one of a livi
   const stores = await withStores();
   const [a, b, c] = [await stores.host('a'), await stores.host('b'), await stores.host('c')];
   const run = await begin(a, await create(a));
-  expect(await isPlayed(a.database, run.run_id)).toBe(true);
+  expect(await isRunElsewhere(a.database, run.run_id)).toBe(true);
   expect(await takeOver(b.database, 'b', run)).toBeNull();
   await stores.expire('a');
-  expect(await isPlayed(a.database, run.run_id)).toBe(false);
+  expect(await isRunElsewhere(a.database, run.run_id)).toBe(false);
   expect(await b.listOwnedByDead(9)).toEqual([run.run_id]);
   const outcomes = await Promise.all([takeOver(b.database, 'b', run), takeOver(c.database, 'c', run)]);
   expect(outcomes.filter((outcome) => outcome !== null)).toMatchObject([{ epoch: run.epoch + 1, status: 'running' }]);
@@ -131,14 +132,14 @@ test('a take-over waits for a renewal that is under way, and then finds the owne
   expect(await taking).toBeNull();
 });
 
-test('a process that waits holds its run for its host, until it is let go or the host is gone', async () => {
+test('a waiting process reserves its run for its host, until it is released or the host dies', async () => {
   const stores = await withStores();
   const [a, b] = [await stores.host('a'), await stores.host('b')];
   let run = await begin(a, await create(a));
   await holdProcess(a.database, 'a', run.run_id);
   await holdProcess(b.database, 'b', run.run_id);
   run = await commit(a, run, { set: { status: 'waiting_user' }, ask: ask('int_1') });
-  expect(await isPlayed(b.database, run.run_id)).toBe(true);
+  expect(await isRunElsewhere(b.database, run.run_id)).toBe(true);
   expect([
     await isHeldElsewhere(a.database, 'a', run.run_id),
     await isHeldElsewhere(b.database, 'b', run.run_id),
@@ -154,9 +155,9 @@ test('a process that waits holds its run for its host, until it is let go or the
   expect(await b.claimQueued(1, [])).toEqual([]);
   expect(await a.claimQueued(1, [])).toEqual([run.run_id]);
   await stores.query('UPDATE parley.runs SET reserved_until = NULL');
-  await letProcessGo(b.database, 'b', run.run_id);
+  await releaseProcess(b.database, 'b', run.run_id);
   expect(await b.claimQueued(1, [])).toEqual([]);
-  await letProcessGo(a.database, 'a', run.run_id);
+  await releaseProcess(a.database, 'a', run.run_id);
   expect(await b.claimQueued(1, [])).toEqual([run.run_id]);
 });
 
@@ -202,7 +203,7 @@ test('files of a deleted run are left to the host of their disk, or any with the
     expect(await a.deleteRun(id)).toBe('deleted');
   }
   const left = (site: string | null, place: string, except: string[] = []) =>
-    listLeftovers(a.database, { site, place }, except, 9);
+    listLeftovers(a.database, { site, place }, { except, limit: 9 });
   expect([await left('site_a', '/moved'), await left('site_b', '/data'), await left(null, '/shared')]).toEqual([
     ['run_0001'],
     [],
@@ -213,17 +214,21 @@ test('files of a deleted run are left to the host of their disk, or any with the
   expect(await left('site_a', '/data')).toEqual([]);
 });
 
-test('a run whose files moved with their disk goes on there; a run without files does not follow', async () => {
+test('a run whose files moved with their disk continues there; one without files does not', async () => {
   const stores = await withStores();
   await stores.host('h');
   const a = await stores.store({ host: 'h', site: { site: 'site_a', place: '/old' } });
   await create(a, 1, { local: true });
   await create(a, 2);
-  expect(await claimQueued(a.database, 'h', { site: 'site_a', place: '/new' }, 9, [])).toEqual(['run_0001']);
-  expect(await claimQueued(a.database, 'h', { site: 'site_b', place: '/new' }, 9, [])).toEqual([]);
+  expect(
+    await claimQueued(a.database, { host: 'h', site: { site: 'site_a', place: '/new' } }, { limit: 9, except: [] }),
+  ).toEqual(['run_0001']);
+  expect(
+    await claimQueued(a.database, { host: 'h', site: { site: 'site_b', place: '/new' } }, { limit: 9, except: [] }),
+  ).toEqual([]);
 });
 
-test('a run whose folder another works in is not deleted, whoever was first', async () => {
+test('a run whose folder another run uses is not deleted, in either order', async () => {
   const stores = await withStores();
   const a = await stores.store({ site: { site: 'site_a', place: '/data' } });
   const spec = { ...newRun(1).spec, cwd: '/data/runs/run_0001/workspace' };
@@ -240,11 +245,11 @@ test('a wish to cancel a run that waits is found when no living host has its pro
   let run = await begin(a, await create(a));
   await holdProcess(a.database, 'a', run.run_id);
   run = await commit(a, run, { set: { status: 'waiting_user' }, ask: ask('int_1') });
-  expect(await listWished(a.database, 9)).toEqual([]);
+  expect(await listCancelRequests(a.database, 9)).toEqual([]);
   await commit(a, run, { set: { cancel_requested: { at: T0, actor: null } } });
-  expect(await listWished(a.database, 9)).toEqual([]);
+  expect(await listCancelRequests(a.database, 9)).toEqual([]);
   await stores.expire('a');
-  expect(await listWished(a.database, 9)).toEqual([run.run_id]);
+  expect(await listCancelRequests(a.database, 9)).toEqual([run.run_id]);
 });
 
 test('a short-lived host claims runs it created or changed, and no others while a permanent host lives', async () => {

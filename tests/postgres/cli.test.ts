@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import { openToWrite } from '../../src/cli/open-data.js';
 import { readVersion } from '../../src/cli/version.js';
-import { DEFAULT_SETTINGS, type Settings } from '../../src/host/settings.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../src/settings/settings.js';
 import { lockDataDir } from '../../src/store/sqlite/data-dir.js';
 import { expectLines, parley, start, type Ended } from '../support/command.js';
 import { TOKEN, withHosts, type Hosts, type HostsOptions } from '../support/hosts.js';
@@ -55,7 +55,7 @@ const deadHost = (hosts: Hosts, name: string, url: string) =>
   );
 
 test.each(['shared', 'host'] as const)(
-  'files %s: run, ls, watch, reply, cancel and rm use a server of another data directory without a token',
+  'files %s: commands use a server of another data directory without a token',
   async (files) => {
     const hosts = await besideHosts({ files });
     const { call, hostCount } = hosts;
@@ -92,7 +92,7 @@ test('with local files, a server is found from its directory even if the hosts t
   const second = await hosts.call(['serve', '--port', '0'], env);
   expect(second).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(`is served already at ${a.url}, by process ${a.child.pid}`) as string,
+    stderr: expect.stringContaining(`${a.url} (process ${a.child.pid})`) as string,
   });
 });
 
@@ -102,7 +102,7 @@ test('a dead host is skipped; a host on this machine is preferred, then one with
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
   // Whoever is asked with a wrong token says so.
   const asks = async (env: Record<string, string>) =>
-    /the server at (\S+)/.exec((await hosts.call(['run', 'rehearsal', '[[done 1]]'], env)).stderr)?.[1];
+    /The server at (\S+)/.exec((await hosts.call(['run', 'rehearsal', '[[done 1]]'], env)).stderr)?.[1];
   expect(await asks({ HOSTNAME: 'b' })).toBe(b.url);
   expect(await asks({ HOSTNAME: 'a' })).toBe(a.url);
   writeFileSync(join(hosts.env['PARLEY_DATA'] ?? '', 'site'), readFileSync(join(hosts.site.root, 'data-b', 'site')));
@@ -125,18 +125,18 @@ test('a token that the servers were started with is needed, and an error says wh
   expect(await hosts.call(args)).toMatchObject({
     code: 1,
     stderr:
-      `parley: the server at ${a.url} does not know the token of this data directory: set PARLEY_TOKEN to ` +
-      `the one it was started with\n`,
+      `parley: The server at ${a.url} does not know the token of this data directory. Set PARLEY_TOKEN to ` +
+      `the token that it was started with.\n`,
   });
   expect(await hosts.call(args, { PARLEY_TOKEN: 'prl_of-something-else' })).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('or unset it if it was started without one') as string,
+    stderr: expect.stringContaining('or unset it if the server was started without one') as string,
   });
   expect(await hosts.call(args, { PARLEY_TOKEN: TOKEN })).toMatchObject({ code: 0 });
   expect(await hosts.hostCount()).toBe(1);
 });
 
-test('a database that is not prepared or cannot be reached is told before anything is started', async () => {
+test('an unprepared or unreachable database is reported before anything is started', async () => {
   const hosts = await besideHosts();
   await hosts.database.query(`UPDATE parley.meta SET value = '0' WHERE key = 'version'`);
   const args = ['run', 'rehearsal', '[[done 1]]'];
@@ -152,7 +152,7 @@ test('a database that is not prepared or cannot be reached is told before anythi
   });
   expect(await hosts.call(args, { PARLEY_DATABASE_URL: 'postgresql://u:geheim%@127.0.0.1:1/d' })).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^parley: (?!.*geheim).*%25\n$/) as string,
+    stderr: expect.stringMatching(/^parley: (?!.*geheim).*%25\.\n$/) as string,
   });
 });
 
@@ -222,7 +222,11 @@ test('a host is named after its machine or HOSTNAME, reports its settings, and l
     [{}, 'desk'],
     [{ HOSTNAME: 'attic' }, 'attic'],
   ] as const) {
-    const { data } = await openToWrite(site.data, ioOn(database.url, env), settings, true, () => {});
+    const { data } = await openToWrite(site.data, ioOn(database.url, env), {
+      settings,
+      serves: true,
+      log: { error: () => {} },
+    });
     try {
       await Promise.all(Array.from({ length: 20 }, () => data.store.countRuns()));
       // Besides, one listens and one renews the lease. One of them may still be on its way.
@@ -262,19 +266,17 @@ test('a host is named after its machine or HOSTNAME, reports its settings, and l
 });
 
 test.each(['shared', 'host'] as const)(
-  'files %s: whoever cannot join leaves neither a lock nor a connection behind',
+  'files %s: a host that cannot join leaves neither a lock nor a connection behind',
   async (files) => {
     const { database, site } = await withHosts();
     await database.query('ALTER TABLE parley.hosts ADD CONSTRAINT nobody CHECK (false)');
     mkdirSync(site.data);
     await expect(
-      openToWrite(
-        site.data,
-        ioOn(database.url),
-        { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, files } },
-        true,
-        () => {},
-      ),
+      openToWrite(site.data, ioOn(database.url), {
+        settings: { ...DEFAULT_SETTINGS, cluster: { ...DEFAULT_SETTINGS.cluster, files } },
+        serves: true,
+        log: { error: () => {} },
+      }),
     ).rejects.toThrow('nobody');
     const release = await lockDataDir(site.data, { pid: process.pid });
     release();

@@ -7,7 +7,7 @@ import { becomes, withHosts } from '../support/hosts.js';
 const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
 
 test.each(['{', '{"kind":"zzz","prompt":"x","options":[]}', '{"kind":"choose_one","prompt":"x","options":[null]}'])(
-  'one damaged question breaks neither the inbox, its stream and the lists, nor the answers to others: %s',
+  'one damaged question breaks neither inbox, stream and lists nor other answers: %s',
   async (text) => {
     const hosts = await withHosts();
     const a = await hosts.start('a');
@@ -32,7 +32,7 @@ test.each(['{', '{"kind":"zzz","prompt":"x","options":[]}', '{"kind":"choose_one
     expect(listed).toMatchObject({
       code: 0,
       stdout: `${last}\n${first}\n`,
-      stderr: expect.stringContaining(`run ${middle} is left out`) as string,
+      stderr: expect.stringContaining(`run ${middle} is not listed`) as string,
     });
     expect(await a.client.get(middle)).toMatchObject({
       status: 'waiting_user',

@@ -5,7 +5,7 @@ import { commit, create, withStores } from '../support/postgres-stores.js';
 
 const LATER = T0 + 1_000_000;
 
-test('a delivery is handed to one host, and to another only when the time of the first is over', async () => {
+test('a delivery is claimed by one host, and by another only when that claim expires', async () => {
   const stores = await withStores();
   const [one, two] = [await stores.host('host_1'), await stores.host('host_2')];
   await commit(one, await create(one), { deliveries: [delivery('dlv_1')] });
@@ -30,7 +30,7 @@ test('the claim lasts a minute by the clock of the database', async () => {
   expect(claim?.seconds).toBeLessThanOrEqual(60);
 });
 
-test('when the next one is due respects what others are sending, by the clock of who asks', async () => {
+test('the next due time excludes running deliveries, by the clock of the caller', async () => {
   const stores = await withStores();
   // Its clock is years away from that of the database.
   const [one, two] = [await stores.host('host_1'), await stores.store({ host: 'host_2', clock: { now: () => LATER } })];
@@ -53,7 +53,7 @@ test('one that is settled is free again', async () => {
   const [one, two] = [await stores.host('host_1'), await stores.host('host_2')];
   await commit(one, await create(one), { deliveries: [delivery('dlv_1')] });
   await one.nextDelivery(LATER);
-  expect(await one.settleDelivery('dlv_1', { type: 'retry', at: T0 + 6000, error: 'HTTP 500' })).toBe(true);
+  expect(await one.finishDelivery('dlv_1', { type: 'retry', at: T0 + 6000, error: 'HTTP 500' })).toBe(true);
   expect(await two.nextDeliveryAt()).toBe(T0 + 6000);
   expect(await two.nextDelivery(LATER)).toMatchObject({ delivery_id: 'dlv_1', tries: 1 });
 });

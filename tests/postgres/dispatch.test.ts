@@ -17,7 +17,16 @@ async function openHost({ url }: TestDatabase, host: string) {
   return {
     store,
     create: (...[handlers, slots]: [ConstructorParameters<typeof PostgresDispatch>[1], number]) =>
-      new PostgresDispatch({ store, timers: systemTimers, clock: systemClock }, handlers, slots),
+      new PostgresDispatch(
+        {
+          store,
+          ownership: { claim: (...given) => store.claimQueued(...given) },
+          timers: systemTimers,
+          clock: systemClock,
+        },
+        handlers,
+        slots,
+      ),
   };
 }
 
@@ -104,7 +113,7 @@ test('a question whose claimant died is decided by another host when the claim h
   await eventually(() => [...a.decided, ...b.decided]).toEqual(['int_1']);
 });
 
-test('a question that another live host has a process for is left to that host, until it is gone', async () => {
+test('a question with a process on another live host is left to it while it lives', async () => {
   const { database, a, b } = await withTwo(0);
   await b.close();
   await a.ask(1, 3_600_000);

@@ -1,4 +1,4 @@
-// parley doctor with PARLEY_DATABASE_URL: what it tells of the database, and what it never tells.
+// parley doctor with PARLEY_DATABASE_URL: its report about the database, without secrets.
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { registerHost } from '../../src/store/postgres/hosts/host-lease.js';
@@ -21,7 +21,7 @@ async function doctor(
   return { code, said: stdout + stderr, about: (name) => findings.filter((each) => each.name === name) };
 }
 
-test('the database, its version, the hosts that are alive and what waits are told', async () => {
+test('the database, its version, living hosts and waiting runs are reported', async () => {
   const stores = await withStores();
   const site = createSite();
   const store = await stores.store();
@@ -44,7 +44,7 @@ test('the database, its version, the hosts that are alive and what waits are tol
       text: expect.stringMatching(
         new RegExp(
           '^parley_test_\\w+ at \\S+ \\(PostgreSQL \\d+\\S*.*, tables of version \\d+\\), ' +
-            '1 waiting for an answer, 1 of them overdue$',
+            '1 waiting for you, 1 of them overdue$',
         ),
       ) as string,
     },
@@ -55,12 +55,12 @@ test('the database, its version, the hosts that are alive and what waits are tol
   expect(said).not.toContain('geheim');
 });
 
-test('a database that is not reached, not prepared or not an address is told, without its password', async () => {
+test('an unreachable, unprepared or invalid database is reported without its password', async () => {
   const { url } = await withStores({ empty: true });
   const site = createSite();
   for (const [address, text] of [
     ['postgresql://parley:geheim@127.0.0.1:1/none', 'none at 127.0.0.1:1 cannot be reached'],
-    [url, 'run "parley migrate"'],
+    [url, 'Run "parley migrate"'],
     ['parley:geheim@nowhere', 'looks like postgresql://'],
     ['postgresql://parley:geheim%@127.0.0.1:1/none', 'as %25'],
   ] as const) {
@@ -82,7 +82,7 @@ test('runs in the data directory itself are not mistaken for those of the databa
   ]);
 });
 
-test('living hosts that differ in what they should have in common are told, with their names', async () => {
+test('living hosts with differing settings are reported by name', async () => {
   const stores = await withStores();
   const site = createSite();
   const { database } = await stores.store();
@@ -100,17 +100,17 @@ test('living hosts that differ in what they should have in common are told, with
     {
       name: 'hosts',
       level: 'note',
-      text: 'the living ones differ in cluster.files: host (a), shared (c, d); set the same in config.json of each',
+      text: 'the running hosts differ in cluster.files: host (a), shared (c, d); set the same in config.json of each',
     },
     {
       name: 'hosts',
       level: 'note',
-      text: 'the living ones differ in cluster.lease_sec: 15 (a, c), 5 (d); set the same in config.json of each',
+      text: 'the running hosts differ in cluster.lease_sec: 15 (a, c), 5 (d); set the same in config.json of each',
     },
     {
       name: 'hosts',
       level: 'note',
-      text: 'the living ones differ in their version of Parley: 1.0.0 (a, c), 1.0.1 (d); update them to the same',
+      text: 'the running hosts differ in their version of Parley: 1.0.0 (a, c), 1.0.1 (d); update them to the same',
     },
   ]);
 });

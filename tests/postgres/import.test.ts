@@ -1,4 +1,4 @@
-// parley import: what was in a data directory is in the database, byte for byte, and goes on there.
+// parley import: the runs of a data directory are in the database, byte for byte, and continue there.
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -191,8 +191,8 @@ test('every row arrives unchanged, whatever its text; notifications too, those o
       ask: ask('int_2', { attempt_number: 2, decides: true }),
       deliveries: [delivery('dlv_2')],
     });
-    await store.settleDelivery('dlv_1', { type: 'retry', at: T0 + 9, error: ODD });
-    await store.settleDelivery('dlv_2', { type: 'given_up', at: T0 + 9, error: ODD });
+    await store.finishDelivery('dlv_1', { type: 'retry', at: T0 + 9, error: ODD });
+    await store.finishDelivery('dlv_2', { type: 'given_up', at: T0 + 9, error: ODD });
     const gone = await create(store, 2, { run_id: idOf(2) });
     await commit(store, gone, { set: { status: 'canceled' }, deliveries: [delivery('dlv_3')] });
     expect(await store.deleteRun(idOf(2))).toBe('deleted');
@@ -211,7 +211,7 @@ test('every row arrives unchanged, whatever its text; notifications too, those o
     tries: 1,
     payload: { odd: ODD },
   });
-  for (const id of ['dlv_1', 'dlv_3']) expect(await store.settleDelivery(id, { type: 'delivered' })).toBe(true);
+  for (const id of ['dlv_1', 'dlv_3']) expect(await store.finishDelivery(id, { type: 'delivered' })).toBe(true);
   await expectImported(stores, site, { copied: 0, known: 1 });
   expect(await store.countDeliveries()).toEqual({ pending: 0, given_up: 1 });
 });
@@ -341,7 +341,7 @@ test('a data directory of an older version is imported and stays as old as it is
   after.close();
 });
 
-test('the counts of runs that were deleted come along, once, and later only what was added', async () => {
+test('counts of deleted runs are imported once, and later only additions', async () => {
   const stores = await withStores();
   const site = createSite();
   const turn = {
@@ -368,7 +368,7 @@ test('the counts of runs that were deleted come along, once, and later only what
   ]);
 });
 
-test('what cannot be imported is refused with the reason, and nothing is changed', async () => {
+test('data that cannot be imported is refused with the reason, and nothing is changed', async () => {
   const database = await ownDatabase();
   const empty = await ownDatabase({ empty: true });
   const site = createSite();
@@ -378,12 +378,12 @@ test('what cannot be imported is refused with the reason, and nothing is changed
       stdout: '',
       stderr: expect.stringContaining(text) as string,
     });
-  await refused(database, 2, 'there are no runs in');
+  await refused(database, 2, 'There are no runs in');
   await fill(site, async (store) => {
     await ended(store, 1);
   });
   await refused({ url: '' }, 2, 'PARLEY_DATABASE_URL names no database');
-  await refused(empty, 1, 'run "parley migrate"');
+  await refused(empty, 1, 'Run "parley migrate"');
   await refused({ url: 'postgresql://parley:geheim@127.0.0.1:1/none' }, 1, 'none at 127.0.0.1:1 cannot be reached');
   const release = await lockDataDir(site.data, { pid: process.pid });
   await refused(database, 1, `in use by process ${process.pid}`);
@@ -392,7 +392,7 @@ test('what cannot be imported is refused with the reason, and nothing is changed
     await create(store, 2, { run_id: idOf(2) });
     await commit(store, await create(store, 3, { run_id: idOf(3) }), { set: { status: 'running' } });
   });
-  await refused(database, 1, `2 runs in ${site.data} are queued or running: ${idOf(2)}, ${idOf(3)}`);
+  await refused(database, 1, `Runs in ${site.data} have not ended: ${idOf(2)}, ${idOf(3)}`);
   for (const name of ['parley.db-wal', 'parley.db-shm']) rmSync(join(site.data, name), { force: true });
   writeFileSync(join(site.data, 'parley.db'), 'this is no database at all, whatever its name says');
   await refused(database, 1, 'cannot be used');
@@ -410,7 +410,7 @@ test('files that all hosts share belong to no site', async () => {
   expect(await stores.query('SELECT site, place FROM parley.runs')).toEqual([{ site: null, place: site.data }]);
 });
 
-test('on a terminal it tells how far it is, in a line that is gone at the end', async () => {
+test('on a terminal it shows its progress in a line that is removed at the end', async () => {
   const { url } = await withStores();
   const site = createSite();
   await fill(site, async (store) => {

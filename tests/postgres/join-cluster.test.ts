@@ -1,7 +1,7 @@
-// A host among others: what it thinks of hosts that are away, when it was away itself.
+// How a host judges absent hosts after it was absent itself.
 import { expect, onTestFinished, test } from 'vitest';
-import { joinCluster } from '../../src/dispatch/postgres/join-cluster.js';
-import { SharedClock } from '../../src/dispatch/postgres/shared-clock.js';
+import { joinCluster } from '../../src/ownership/postgres/join-cluster.js';
+import { SharedClock } from '../../src/ownership/postgres/shared-clock.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { systemTimers } from '../../src/process/timers.js';
 import { create, withStores } from '../support/postgres-stores.js';

@@ -1,7 +1,6 @@
-// The lease of a host: renewed in time, lost for good when it is over, and followed by another when everything of it
-// has ended.
+// The lease of a host: renewed in time, lost for good when it expires, and replaced after all its work has ended.
 import { expect, onTestFinished, test } from 'vitest';
-import { LeaseKeeper } from '../../src/dispatch/postgres/lease-keeper.js';
+import { LeaseKeeper } from '../../src/ownership/postgres/lease-keeper.js';
 import { systemTimers } from '../../src/process/timers.js';
 import { Database } from '../../src/store/postgres/connection/database.js';
 import { listLiveHosts } from '../../src/store/postgres/hosts/host-lease.js';
@@ -48,7 +47,7 @@ test('is renewed as long as the host lives, and over at once when it leaves', as
   const begun = performance.now();
   await until('more than its length has passed', async () => {
     expect(await leaseOf(stores, id)).toBeGreaterThan(0);
-    expect(keeper.mayPlay).toBe(true);
+    expect(keeper.mayRun).toBe(true);
     return performance.now() - begun > 1.5 * ttlMs;
   });
   expect(keeper.hostId).toBe(id);
@@ -56,7 +55,7 @@ test('is renewed as long as the host lives, and over at once when it leaves', as
   expect(await listLiveHosts(store.database)).toEqual([]);
 });
 
-test('one that is over is followed by another, under another name, only after everything of it has ended', async () => {
+test('an expired lease is replaced under another id only after all its work has ended', async () => {
   const stores = await withStores();
   const { keeper, failures } = await keep(stores);
   const id = keeper.hostId;
@@ -68,12 +67,12 @@ test('one that is over is followed by another, under another name, only after ev
   });
   await stores.expire(id);
   await until('the loss is told', () => isLost);
-  expect([keeper.isHeld, keeper.mayPlay]).toEqual([false, false]);
+  expect([keeper.isHeld, keeper.mayRun]).toEqual([false, false]);
   expect(await stores.query('SELECT FROM parley.hosts')).toHaveLength(1);
-  expect(String(failures[0])).toContain('is over');
+  expect(String(failures[0])).toContain('lost its lease');
   ended.open();
   await until('there is another', () => keeper.hostId !== id);
-  expect(keeper.mayPlay).toBe(true);
+  expect(keeper.mayRun).toBe(true);
   expect(await leaseOf(stores, id)).toBeLessThan(0);
 });
 
@@ -87,16 +86,16 @@ test('a database outage longer than the lease ends the lease as well; it returns
   proxy.shut();
   await until('the loss is told', () => isLost, 60_000);
   proxy.open();
-  await until('there is another', () => keeper.hostId !== id && keeper.mayPlay, 60_000);
+  await until('there is another', () => keeper.hostId !== id && keeper.mayRun, 60_000);
 });
 
 test('a process that was stopped for longer than its lease knows it before anything else', async () => {
   const stores = await withStores();
   let pausedMs = 0;
   const { keeper } = await keep(stores, stores.url, () => performance.now() + pausedMs);
-  expect(keeper.mayPlay).toBe(true);
+  expect(keeper.mayRun).toBe(true);
   pausedMs = TTL_MS;
-  expect(keeper.mayPlay).toBe(false);
+  expect(keeper.mayRun).toBe(false);
   const id = keeper.hostId;
-  await until('there is another', () => keeper.hostId !== id && keeper.mayPlay);
+  await until('there is another', () => keeper.hostId !== id && keeper.mayRun);
 });

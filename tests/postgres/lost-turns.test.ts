@@ -1,6 +1,6 @@
-// Turns that a host has lost without losing its lease: it began one and never heard of it, or the database forgot what
-// was stored. Each is ended, nothing is played twice, and what its engine printed is in the journal. An outage that
-// passes ends no turn.
+// Turns that a host lost without losing its lease: the response to their start was lost, or the database lost the data.
+// Each is ended, nothing runs twice, and the engine output is in the journal. A short outage ends no turn.
+import { newStatus } from '../store/conformance.js';
 import { expect, test } from 'vitest';
 import { LostConnectionError } from '../../src/store/postgres/connection/lost-connection.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -10,7 +10,7 @@ import { processesOf } from '../support/orchestrated.js';
 
 const statusOf = async ({ store }: ClusterBench, id: string) => ((await store.loadRun(id)) as RunRecord).status;
 const becomes = (bench: ClusterBench, id: string) => expect.poll(() => statusOf(bench, id), { timeout: 30_000 });
-const away = () => new LostConnectionError('the database cannot be reached', false);
+const away = () => new LostConnectionError('the database cannot be reached');
 
 // The first calls find no database.
 function failing(times: number): () => void {
@@ -26,9 +26,9 @@ test('a turn whose start was stored but not confirmed to its host is ended by th
   const bench = await openClusterBench({
     store: (store) =>
       alterStore(store, {
-        commit: async (change) => {
-          const outcome = await store.commit(change);
-          if (change.set?.status !== 'running' || isLost) return outcome;
+        append: async (change) => {
+          const outcome = await store.append(change);
+          if (newStatus(change) !== 'running' || isLost) return outcome;
           isLost = true;
           throw away();
         },

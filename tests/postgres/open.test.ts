@@ -1,5 +1,4 @@
-// Opening a database: what is refused and how, migrations by several processes at once, and texts that PostgreSQL does
-// not take.
+// Opening a database: refusals, concurrent migrations, and text that PostgreSQL rejects.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
@@ -179,7 +178,7 @@ test('texts with NUL, lone surrogates and backslashes differ from texts that loo
     null,
     nul,
   ]);
-  await store.settleDelivery('dlv_1', { type: 'retry', at: T0, error: nul });
+  await store.finishDelivery('dlv_1', { type: 'retry', at: T0, error: nul });
   expect((await store.nextDelivery(T0 * 2))?.error).toBe(nul);
   expect([
     await store.loadRun(nul),
@@ -210,8 +209,8 @@ test.each([
   [new Error('role "x" does not exist for secret'), 'secret', 'role "x" does not exist for …'],
   // What is hidden of a very short one would tell it.
   [new Error('role "nobody" does not exist'), 'x', 'role "nobody" does not exist'],
-])('%s is told without the password', (error, password, told) => {
-  expect(describeLoss({ name: 'd at h', password }, error, false).message).toBe(
+])('%s is reported without the password', (error, password, told) => {
+  expect(describeLoss({ name: 'd at h', password }, error).message).toBe(
     `the database d at h cannot be reached: ${told}`,
   );
 });

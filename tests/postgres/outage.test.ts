@@ -21,7 +21,7 @@ test('a call in an outage is refused with a reason without the password; the nex
       () => store.loadRun(run.run_id),
       () => store.listRuns({ limit: 1 }),
       () => store.createRun(newRun(9)),
-      () => store.commit(change(run, { journal: flush(9, 1, null) })),
+      () => store.append(change(run, { journal: flush(9, 1, null) })),
       () => store.deleteRun(run.run_id),
       () => store.nextDelivery(T0),
     ];
@@ -90,10 +90,10 @@ describe.each([
     return { stores, proxy, store, other, run, wanted: change(run, { ...rest, journal: flush(4, 2, 3, T0 + 20) }) };
   }
 
-  test('before the server has it is done all the same', async () => {
+  test('before the server received it is still executed', async () => {
     const { proxy, store, other, run, wanted } = await prepare();
     const cut = proxy.cutAt('client', before);
-    const outcome = await store.commit(wanted);
+    const outcome = await store.append(wanted);
     await cut;
     const stored = (await other.loadRun(run.run_id)) as RunRecord;
     expect(outcome).toEqual({ committed: true, heads: stored.heads });
@@ -101,7 +101,7 @@ describe.each([
       rasp_seq: 5,
       fcmp_seq: 4,
       ts: T0 + 21,
-      digest: nextDigest(run.heads.digest, wanted.journal!.rasp.bytes),
+      digest: nextDigest(run.heads.digest, wanted.lines!.rasp.bytes),
     });
   });
 
@@ -110,7 +110,7 @@ describe.each([
     let told = 0;
     store.onCommitted(({ origin }) => (told += origin === 'here' ? 1 : 0));
     const cut = proxy.cutAt('server', after);
-    const outcome = await store.commit(wanted);
+    const outcome = await store.append(wanted);
     await cut;
     const stored = (await other.loadRun(run.run_id)) as RunRecord;
     expect(outcome).toEqual({ committed: true, heads: stored.heads });
@@ -120,10 +120,10 @@ describe.each([
     expect(told).toBe(1);
   });
 
-  test('and of which nobody hears until others have gone on is known to be done, with the heads of then', async () => {
+  test('and is confirmed only after later changes is known as stored, with its own heads', async () => {
     const { proxy, store, other, run, wanted } = await prepare();
     const cut = proxy.cutAt('server', after, { close: true });
-    const outcome = store.commit(wanted);
+    const outcome = store.append(wanted);
     await cut;
     const stored = (await other.loadRun(run.run_id)) as RunRecord;
     await commit(other, stored, { set: { attempt_number: 7 }, journal: flush(6, 1, null, T0 + 50) });
@@ -134,9 +134,9 @@ describe.each([
   test('while another one was quicker is refused', async () => {
     const { proxy, store, other, run, wanted } = await prepare();
     const cut = proxy.cutAt('client', before, { close: true });
-    const outcome = store.commit(wanted);
+    const outcome = store.append(wanted);
     await cut;
-    await other.commit(change(run, { journal: flush(4, 2, 3, T0 + 30) }));
+    await other.append(change(run, { journal: flush(4, 2, 3, T0 + 30) }));
     proxy.open();
     expect(await outcome).toEqual({ committed: false, reason: 'seq' });
   });
@@ -148,7 +148,7 @@ test('a change without events whose answer was lost is known by its own mark', a
   const store = await stores.store({ url: proxy.url, ...small });
   const run = await commit(store, await create(store), { set: { attempt_number: 2 } });
   const cut = proxy.cutAt('server', COMMITTED);
-  expect(await store.commit(change(run, { set: { status: 'waiting_user' }, ask: ask('int_1') }))).toEqual({
+  expect(await store.append(change(run, { set: { status: 'waiting_user' }, ask: ask('int_1') }))).toEqual({
     committed: true,
     heads: run.heads,
   });
@@ -190,7 +190,7 @@ test('a delivery whose settling was not answered is settled once', async () => {
     ['dlv_3', { type: 'given_up', at: T0, error: 'x' }, 'UPDATE 1\0'],
   ] as const) {
     const cut = proxy.cutAt('server', tag);
-    expect(await store.settleDelivery(id, outcome)).toBe(true);
+    expect(await store.finishDelivery(id, outcome)).toBe(true);
     await cut;
   }
   expect(await store.nextDelivery(T0 + 9000)).toMatchObject({ delivery_id: 'dlv_2', tries: 1 });
@@ -203,7 +203,7 @@ test('a change that cannot be found out about is refused as unknown, not as fail
   const store = await stores.store({ url: proxy.url, ...small });
   const run = await commit(store, await create(store), { journal: flush(3, 1, null, T0 + 10) });
   const cut = proxy.cutAt('server', FLUSHED, { close: true });
-  const outcome = store.commit(change(run, { journal: flush(4, 1, null, T0 + 20) }));
+  const outcome = store.append(change(run, { journal: flush(4, 1, null, T0 + 20) }));
   await cut;
   await expect(outcome).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
@@ -217,7 +217,7 @@ test('a flush takes one round trip: it is stored before anything was answered', 
   const [store, other] = [await stores.store({ url: proxy.url, ...small }), await stores.store()];
   const run = await commit(store, await create(store), { journal: flush(3, 1, null, T0 + 10) });
   const letGo = proxy.hold();
-  const flushed = store.commit(change(run, { journal: flush(4, 5, 3, T0 + 20) }));
+  const flushed = store.append(change(run, { journal: flush(4, 5, 3, T0 + 20) }));
   await until('it is stored', async () => (await other.loadRun(run.run_id))?.heads.rasp_seq === 8);
   letGo();
   expect(await flushed).toMatchObject({ committed: true, heads: { rasp_seq: 8, fcmp_seq: 7 } });

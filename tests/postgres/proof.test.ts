@@ -3,7 +3,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createHmac, createPublicKey, verify } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { makeHostIdentity } from '../../src/dispatch/postgres/host-identity.js';
+import { makeHostIdentity } from '../../src/ownership/postgres/host-identity.js';
 import { hashToken } from '../../src/service/access/tokens.js';
 import { parley } from '../support/command.js';
 import { becomes, withHosts, type Hosts } from '../support/hosts.js';
@@ -78,7 +78,7 @@ test('a host proves itself for any challenge with a key pair of its own; the dat
   expect((await fetch(`${a.url}/readyz?challenge=short`)).status).toBe(400);
 });
 
-test('a stranger on the port of a host that died gets no token of a command, which goes to another host', async () => {
+test('another program on the port of a dead host gets no token; the command uses another host', async () => {
   const hosts = await withHosts();
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
   const before = await readyOf(a);
@@ -97,7 +97,7 @@ test('a stranger on the port of a host that died gets no token of a command, whi
   expect(await hosts.database.query('SELECT FROM parley.hosts')).toHaveLength(2);
 });
 
-test('an impostor on the port of a dead host gets no token from another host that looks for files there', async () => {
+test('an impostor on the port of a dead host gets no token from a host that reads files there', async () => {
   const hosts = await withHosts({ files: 'host' });
   const { a, b, id } = await playedOnFirst(hosts);
   const before = await readyOf(a);

@@ -13,8 +13,8 @@ test('of two hundred commits of two stores exactly one wins each seq, whichever 
     const seq = run.heads.rasp_seq + 1;
     const journal = flush(seq, 1, round % 2 === 0 ? run.heads.fcmp_seq + 1 : null, T0 + 100 + round);
     const outcomes = await Promise.all([
-      one.commit(change(run, { journal })),
-      two.commit(change(run, round % 3 === 0 ? { journal, set: { attempt_number: round + 2 } } : { journal })),
+      one.append(change(run, { journal })),
+      two.append(change(run, round % 3 === 0 ? { journal, set: { attempt_number: round + 2 } } : { journal })),
     ]);
     expect(outcomes.map((outcome) => (outcome.committed ? 'committed' : outcome.reason)).toSorted()).toEqual([
       'committed',
@@ -40,7 +40,7 @@ test('of two hundred commits that are sent at once exactly one is stored', async
   const run = await create(both[0]!);
   const outcomes = await Promise.all(
     Array.from({ length: 200 }, (_, index) =>
-      both[index % 2]!.commit(change(run, { journal: flush(3, 1, null, T0 + 100 + index) })),
+      both[index % 2]!.append(change(run, { journal: flush(3, 1, null, T0 + 100 + index) })),
     ),
   );
   expect(outcomes.filter((outcome) => outcome.committed)).toHaveLength(1);
@@ -48,7 +48,7 @@ test('of two hundred commits that are sent at once exactly one is stored', async
   expect(await both[0]!.readJournal(run.run_id, 'rasp', { limit: 10 })).toHaveLength(3);
 });
 
-test('a request that two hosts create at once makes one run, which both are told of', async () => {
+test('a request that two hosts create at once makes one run, which both return', async () => {
   const stores = await withStores();
   const [one, two] = [await stores.store(), await stores.store()];
   for (let number = 1; number <= 25; number += 1) {

@@ -1,4 +1,4 @@
-// recovery.running="retry" among hosts: whoever takes over the runs of a dead host creates exactly one retry for each.
+// recovery.running="retry" among hosts: a takeover of a dead host's runs creates exactly one retry for each.
 import { expect, test } from 'vitest';
 import { becomes, proves, withHosts } from '../support/hosts.js';
 

@@ -1,5 +1,4 @@
-// What a server writes when it has a database: neither the password of it nor the tokens of people are in any row,
-// file, log or process of an engine.
+// A server with a database: neither its password nor tokens are in any row, file, log or engine process.
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// A host that is stopped (SIGSTOP) beyond its lease at the worst moments: others go on without it, and when it is woken
-// it stores nothing, starts nothing and tells no engine anything, and its own engines are ended.
+// A host that is stopped (SIGSTOP) beyond its lease at critical points: others continue without it; when it resumes it
+// stores, starts and sends nothing, and its engines are ended.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -39,17 +39,17 @@ async function wake(hosts: Hosts, stopped: ServerProcess, other: ServerProcess):
   await other.client.cancel(blocking);
 }
 
-test('stopped after its claim, before the run was running: another begins it, and it is played once', async () => {
+test('stopped between claim and start: another host starts the run, once', async () => {
   const hosts = await withHosts({ slots: 1 });
   const a = await hosts.start('a');
   const openGate = await closeGate(hosts);
   const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[events 5 20]] [[done 1]]' });
   await hosts.database.untilWaiting(1);
-  const b = await hosts.start('b');
   a.child.kill('SIGSTOP');
-  // What it was about to store is undone with its connection.
+  // The database rolls back the transaction of the terminated connection.
   expect(await hosts.database.terminate(`wait_event_type = 'Lock'`)).toBe(1);
   await openGate();
+  const b = await hosts.start('b');
   await becomes(b.client, id).toBe('succeeded');
   await proves(b.client, id);
   const before = await rowsOf(hosts, id);
@@ -64,9 +64,10 @@ test('stopped when the run had just become running: the run is ended, and its en
   const openGate = await closeGate(hosts);
   const { run_id: id } = await a.client.create({ engine: 'rehearsal', prompt: '[[events 5 20]] [[done 1]]' });
   await hosts.database.untilWaiting(1);
-  const b = await hosts.start('b');
   a.child.kill('SIGSTOP');
   await openGate();
+  // Only now: while the first host waits at the gate, its claim may expire, and the second host would start the run.
+  const b = await hosts.start('b');
   await becomes(b.client, id).toBe('failed');
   expect(await b.client.get(id)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
   const before = await rowsOf(hosts, id);
@@ -127,7 +128,7 @@ test('suspended while printing, a lone host ends the process on waking and store
 });
 
 test.each(['shared', 'host'] as const)(
-  'suspended with a waiting process (files: %s): another host applies answers once, old output is dropped',
+  'suspended with a waiting process (files: %s): another host applies answers once',
   async (files) => {
     const hosts = await withHosts({ files, slots: 1, goneSec: 3600 });
     const approved = join(hosts.site.root, 'approved.txt');

@@ -32,7 +32,7 @@ test('a token that was made beside one host is known to all, and to none when it
   expect(await hosts.database.query('SELECT name FROM parley.tokens WHERE sha256 <> $1', [stdout.trim()])).toEqual([
     { name: 'bob' },
   ]);
-  expect((await parley('rm', 'bob')).stdout).toBe('removed bob\n');
+  expect((await parley('rm', 'bob')).stdout).toBe('revoked bob\n');
   expect(await parley('rm', 'bob')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('There is no token named "bob"') as string,

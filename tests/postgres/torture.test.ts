@@ -58,7 +58,7 @@ const endOf = ({ status, error_json: error }: Row) =>
   status === 'failed' ? (JSON.parse(error ?? '{}') as { code?: string; message?: string }) : { code: status };
 
 test.each(['shared', 'host'] as const)(
-  `${RUNS} runs on three hosts that are killed, stopped and cut off come to their end (files: %s, seed ${SEED})`,
+  `${RUNS} runs on three killed, stopped and isolated hosts end (files: %s, seed ${SEED})`,
   async (files) => {
     const hosts = await withHosts({ files, leaseSec: LEASE_SEC, goneSec: GONE_SEC, slots: 2 });
     const world = new World(hosts, LEASE_SEC, seededRandom(SEED * 31 + files.length));

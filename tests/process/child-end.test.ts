@@ -119,7 +119,7 @@ test('descendants in sessions of their own go with the child', async () => {
   expect(pids.filter(isAlive)).toEqual([]);
 });
 
-test('orphans that a child leaves behind are ended after its exit; its verdict and what was printed stay', async () => {
+test('orphans of a child are ended after its exit; its verdict and output stay', async () => {
   const heard = new Heard();
   const child = await start(specOf(fixture('family', 'leave')), heard);
   expect(await child.done).toMatchObject({ exit: { code: 0, signal: null }, endedByUs: null });
@@ -234,7 +234,7 @@ test('when a handler throws, the child is ended, `done` rejects with it, the res
   expect((await readLog('stderr')).toString()).toBe('last words\n');
 });
 
-test('when a handler rejects, the whole tree is gone before `done` rejects', async () => {
+test('when a handler rejects, the whole process tree has exited before `done` rejects', async () => {
   const heard = new Heard();
   const onChunk = async (stream: StreamName, chunk: Buffer) => {
     heard.onChunk(stream, chunk);

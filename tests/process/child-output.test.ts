@@ -34,7 +34,7 @@ test('a child that prints nothing has two empty logs', async () => {
   await expectExact(end);
 });
 
-test('a chunk is in its log before anyone hears of it', async () => {
+test('a chunk is in its log before any consumer gets it', async () => {
   const heard = { stdout: 0, stderr: 0 };
   const logged: number[] = [];
   const onChunk = (stream: StreamName, chunk: Buffer) => {
@@ -156,7 +156,7 @@ test('sync may be asked for at any time: before the first byte, at once from man
   await child.sync();
 });
 
-test('when the end is told, the logs are on the disk and closed', async () => {
+test('when the exit is reported, the logs are on disk and closed', async () => {
   const child = await start(specOf(shell('echo one; echo two >&2')));
   await child.done;
   expect(logsOpen()).toEqual([]);

@@ -38,18 +38,18 @@ test('a child leads a session of its own, and its pid and start time are those o
   await child.done;
 });
 
-test('the start time of a child that is over at once is known too', async () => {
+test('the start time of a child that exits at once is known', async () => {
   const child = await start(specOf(['/bin/true']));
   expect(Number(child.startTime)).toBeGreaterThan(0);
   await child.done;
 });
 
-test('the exit code is told as it is', async () => {
+test('the exit code is reported unchanged', async () => {
   const child = await start(specOf(shell('exit 7')));
   expect((await child.done).exit).toEqual({ code: 7, signal: null });
 });
 
-test('the signal that a child died of is told', async () => {
+test('the signal that ended a child is reported', async () => {
   const child = await start(specOf(shell('kill -SEGV $$')));
   expect(await child.done).toMatchObject({ exit: { code: null, signal: 'SIGSEGV' }, endedByUs: null });
 });
@@ -92,7 +92,7 @@ test('a working directory that is missing, or is a file, is named as the reason'
   }
 });
 
-test('what the system refuses for another reason is told in its words', async () => {
+test('any other refusal of the system is reported in its words', async () => {
   expect(await startChild(specOf(['/bin/true', 'x'.repeat(200_000)]), quiet)).toMatchObject({
     started: false,
     reason: 'other',

@@ -87,7 +87,7 @@ test('an idle timer that fires late, with output waiting to be read, does not en
   expect((await child.done).endedByUs).toBe('canceled');
 });
 
-test('deadlines are over with the exit, also while its output is still being handled', async () => {
+test('deadlines end with the exit, even while output is still being handled', async () => {
   const timers = new SimulatedTimers();
   const gate = new Gate();
   const child = await start(specOf(shell('echo bye')), { onChunk: () => gate.opened }, timers);

@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import {
   startChild,
   systemTimers,
@@ -17,8 +18,8 @@ import {
 } from '../../src/process/child.js';
 import { listMarked, readRow, type ProcessEntry } from '../../src/process/process-table.js';
 import type { StreamName } from '../../src/rasp/event.js';
-
 import { breakDisk } from '../support/failing-disk.js';
+import { afterEachTest } from '../support/hooks.js';
 
 export { Gate } from '../support/gate.js';
 
@@ -26,20 +27,44 @@ export const GRACE_MS = 30_000;
 export const TURN_MS = 600_000;
 export const IDLE_MS = 60_000;
 
-export const desk = { directory: '', mark: '', bystanders: [] as ChildProcess[] };
+interface Desk {
+  readonly directory: string;
+  readonly mark: string;
+  readonly bystanders: ChildProcess[];
+}
 
-beforeEach(async () => {
-  desk.directory = await mkdtemp(join(tmpdir(), 'parley-process-'));
-  desk.mark = `test-${randomUUID()}/1`;
-  desk.bystanders = [];
-});
+// The desk of the current test, created by its first use.
+let current: Desk | null = null;
 
-afterEach(async () => {
+function openDesk(): Desk {
+  current ??= {
+    directory: mkdtempSync(join(tmpdir(), 'parley-process-')),
+    mark: `test-${randomUUID()}/1`,
+    bystanders: [],
+  };
+  return current;
+}
+
+export const desk: Desk = {
+  get directory() {
+    return openDesk().directory;
+  },
+  get mark() {
+    return openDesk().mark;
+  },
+  get bystanders() {
+    return openDesk().bystanders;
+  },
+};
+
+afterEachTest(async () => {
+  if (current === null) return;
   for (const bystander of desk.bystanders) bystander.kill('SIGKILL');
   const left = marked();
   for (const { pid } of left) process.kill(pid, 'SIGKILL');
   await rm(desk.directory, { recursive: true, force: true });
-  expect(left, 'nothing of the test is left').toEqual([]);
+  current = null;
+  expect(left, 'the test left marked processes').toEqual([]);
 });
 
 export function marked(): ProcessEntry[] {

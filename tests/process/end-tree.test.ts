@@ -78,7 +78,7 @@ test('that nobody is left is believed only after a second look, and only when it
   expect(isAlive(late.pid)).toBe(false);
 });
 
-test('a process of which it can never be told whose it is does not hold anyone up for long', async () => {
+test('a process that cannot be identified causes only a short delay', async () => {
   expect(
     await endTree(() => ({ members: [], certain: false }), { graceMs: GRACE_MS, timers: new SimulatedTimers() }),
   ).toEqual({ found: [], left: [] });

@@ -1,4 +1,4 @@
-// One log as a file: what it says about itself, and when it is on the disk.
+// One log file: its size and hash, and when it is durable.
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { StreamLog } from '../../src/process/stream-log.js';
@@ -51,7 +51,7 @@ test('a disk that fills up in the middle of a chunk: bytes and hash match the fi
   expect(log.digest()).toEqual({ bytes: 7, sha256: createHash('sha256').update('0123456').digest('hex') });
 });
 
-test('what is on the disk already is not synced again', async () => {
+test('synced bytes are not synced again', async () => {
   const disk = new SmallDisk(100);
   const log = new StreamLog(disk);
   await log.sync();
@@ -71,7 +71,7 @@ test('a log that is closed is on the disk before', async () => {
   expect(disk.calls).toEqual(['datasync', 'close']);
 });
 
-test('what the disk has refused once is not believed to be there later', async () => {
+test('bytes whose sync failed once are never reported as durable later', async () => {
   const disk = new SmallDisk(100);
   disk.refusals = 1;
   const log = new StreamLog(disk);

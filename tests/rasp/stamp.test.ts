@@ -26,7 +26,7 @@ function stampAll(drafts: readonly RaspDraft[], firstSeq = 1, buffer = new Event
   const stamp = createStamp({ runId: 'run_1', engine: 'codex', attempt: 1 });
   drafts.forEach((draft, index) => stamp(draft, firstSeq + index, TS, buffer));
   // The bytes must be UTF-8 and JSON: a decoder that refuses anything else reads them.
-  const text = new TextDecoder('utf-8', { fatal: true }).decode(buffer.take());
+  const text = new TextDecoder('utf-8', { fatal: true }).decode(buffer.drain());
   return text
     .trimEnd()
     .split('\n')
@@ -53,7 +53,7 @@ describe('an event as text', () => {
     expect(explainRasp(event)).toBeNull();
   });
 
-  test('each combination of ids gives exactly these ids, whatever stood in the event before', () => {
+  test('each combination of ids gives exactly these ids, whatever the event had before', () => {
     const ids = [null, 'a', 'b'];
     const drafts = ids.flatMap((sessionId) =>
       ids.flatMap((itemId) =>
@@ -114,7 +114,7 @@ describe('an event as text', () => {
     expect(stampAll([message('again')], 1, buffer)[0]?.data.text).toBe('again');
   });
 
-  test('the buffer gives back what a single large flush needed', () => {
+  test('the buffer releases the memory of a single large flush', () => {
     const buffer = new EventBuffer();
     stampAll([message('x'.repeat(20 * 1024 * 1024))], 1, buffer);
     expect(buffer.capacity).toBeLessThanOrEqual(4 * 1024 * 1024);

@@ -1,6 +1,8 @@
 import { array, assert, constantFrom, oneof, property, string } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseDirectives } from '../../src/rehearsal/directives.js';
+import { expectLinear } from '../support/growth.js';
+import { runs } from '../support/runs.js';
 
 describe('words', () => {
   test.each([
@@ -26,7 +28,7 @@ describe('words', () => {
   });
 });
 
-describe('what is no directive', () => {
+describe('text that is not a directive', () => {
   test.each([
     'Say hello',
     '',
@@ -120,13 +122,13 @@ describe('scripts', () => {
           expect(JSON.parse(JSON.stringify(steps))).toEqual(steps);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
-  test('a long text of opening brackets is read in time', () => {
-    expect(parseDirectives('[[answer '.repeat(100_000))).toEqual([]);
-    expect(parseDirectives(`${'[[sleep '.repeat(100_000)}]]`)).toEqual([]);
+  test('a long text of opening brackets is read in linear time', async () => {
+    await expectLinear(100_000, (times) => expect(parseDirectives('[[answer '.repeat(times))).toEqual([]));
+    await expectLinear(100_000, (times) => expect(parseDirectives(`${'[[sleep '.repeat(times)}]]`)).toEqual([]));
     expect(parseDirectives(`${'[[done {'.repeat(300)}${']]'.repeat(300)}`)).toEqual([]);
   });
 });

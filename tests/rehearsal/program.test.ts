@@ -36,7 +36,7 @@ const tools = ({ drafts }: Parsed) =>
   drafts.filter(({ type }) => type === 'tool.call.completed').map(({ data }) => (data as { status: string }).status);
 
 describe.concurrent('arguments', () => {
-  test('--version tells the version that the probe expects', async () => {
+  test('--version prints the version that the probe expects', async () => {
     const { probe } = findEngine('rehearsal');
     const { exit, stdout } = await playRehearsal(createHome(), probe.versionArgs);
     expect([exit.code, probe.parseVersion(stdout.toString())]).toEqual([0, probe.provedVersion]);
@@ -109,7 +109,7 @@ describe.concurrent('the scene', () => {
 });
 
 describe.concurrent('sessions', () => {
-  test('what killed or refused its turn is not played again, what follows it is', async () => {
+  test('a directive that killed or refused its turn is skipped, and the following ones are played', async () => {
     const resume = await begin('[[ask Why?]][[crash]][[ask Really?]][[refuse]][[done 1]]');
     expect((await resume('so')).exit.signal).toBe('SIGKILL');
     expect((await resume('so')).evidence.questions).toMatchObject([{ prompt: 'Really?' }]);
@@ -186,7 +186,7 @@ test.concurrent('nothing is executed or written but the session, bound to no dir
   expect(readFileSync(join(home, `.parley-rehearsal/sessions/${evidence.sessionId}.json`), 'utf8')).not.toContain(home);
 });
 
-test('it cannot execute anything: it imports text, time, paths and files of Node, JSON and files of Parley', () => {
+test('it cannot execute anything: it imports only text, time, paths, files and JSON', () => {
   const folder = new URL('../../src/rehearsal/', import.meta.url).pathname;
   const imports = readdirSync(folder).flatMap((file) =>
     [...readFileSync(join(folder, file), 'utf8').matchAll(/(?:from|import|require)\s*\(?\s*'([^']+)'/g)].map(

@@ -16,7 +16,7 @@ const SESSION = '5ce7e000-0000-4000-8000-000000000001';
 const root = new URL('../golden/rehearsal/', import.meta.url).pathname;
 const bless = process.env.PARLEY_BLESS === '1';
 
-test.concurrent.each(readdirSync(root))('%s is what the program prints', async (name) => {
+test.concurrent.each(readdirSync(root))('%s equals the output of the program', async (name) => {
   const dir = join(root, name);
   const turn = JSON.parse(readFileSync(join(dir, 'turn.json'), 'utf8')) as RecordedTurn;
   const last = await playAll(turn.played);

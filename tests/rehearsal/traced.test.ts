@@ -27,7 +27,7 @@ function play(home: string, file: string, turn: string, prompt: string): void {
   expect(status, stderr).toBe(0);
 }
 
-test('each process of a turn is seen with what it was told, and a second one for the same turn too', () => {
+test('each process of a turn is recorded with its input, including a second one of the turn', () => {
   const home = createHome();
   const file = join(home, 'trace.jsonl');
   play(home, file, 'run_1/1', '[[done 1]]');

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DEFAULT_MAX_ATTEMPT, FIRST_ATTEMPT, nextAttempt } from '../../src/run/attempt.js';
 import { INITIAL_STATE, step, type RunEvent, type RunState } from '../../src/run/statechart.js';
+import { runs } from '../support/runs.js';
 
 const FACTS = { pending: true, handle: true, requireUserReply: false, sticky: false };
 const ANSWERS: ReadonlySet<RunEvent> = new Set<RunEvent>([
@@ -46,7 +47,7 @@ test('an automatic decision is an answer too, so it also grows the attempt by on
 test('the attempt number of an auto run is always 1', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 1_000_000 }), (attempt) => nextAttempt('auto', attempt) === 1),
-    { seed: 2, numRuns: 200 },
+    { seed: 2, numRuns: runs(200) },
   );
 });
 
@@ -56,7 +57,7 @@ test('an interactive attempt always grows by exactly one', () => {
       fc.integer({ min: 1, max: 1_000_000 }),
       (attempt) => nextAttempt('interactive', attempt) === attempt + 1,
     ),
-    { seed: 3, numRuns: 200 },
+    { seed: 3, numRuns: runs(200) },
   );
 });
 

@@ -5,7 +5,8 @@ import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { draft } from '../../src/rasp/draft.js';
 import { RASP_VERSION } from '../../src/rasp/event.js';
 import { explainRasp } from '../../src/rasp/validate.js';
-import { mergeQuestions, parseQuestion, type Question } from '../../src/run/interaction.js';
+import { buildApproval, mergeQuestions, parseQuestion, type Question } from '../../src/run/interaction.js';
+import { runs } from '../support/runs.js';
 
 const NOW = '2026-01-01T00:00:00.000Z';
 
@@ -229,6 +230,11 @@ describe('fields and defaults', () => {
     );
   });
 
+  test('a second field with the same id gets an unused one', () => {
+    const { fields } = parseQuestion({ fields: [{ id: 'a' }, { id: 'a' }, { id: 'q2' }, { id: 'a' }] }, 'tool');
+    expect(fields?.map(({ id }) => id)).toEqual(['a', 'q2_', 'q2', 'q4']);
+  });
+
   test('an id that the agent gave is never taken away by a field without one', () => {
     const { fields } = parseQuestion({ fields: [{ prompt: 'a' }, { id: 'q1', prompt: 'b' }] }, 'tool');
     expect(fields?.map(({ id }) => id)).toEqual(['q1_', 'q1']);
@@ -338,7 +344,7 @@ describe('whatever JSON an agent gives', () => {
         // What was stored is what was parsed.
         expect(data.prompt).toBe(question.prompt);
       }),
-      { seed: 5, numRuns: 1000 },
+      { seed: 5, numRuns: runs(1000) },
     );
   });
 
@@ -349,7 +355,22 @@ describe('whatever JSON an agent gives', () => {
         expect(merged && request(merged)).toMatchObject({ kind: 'fill_fields' });
         expect(merged?.fields?.length).toBeGreaterThanOrEqual(values.length);
       }),
-      { seed: 6, numRuns: 500 },
+      { seed: 6, numRuns: runs(500) },
     );
+  });
+});
+
+test('an approval offers the four decisions, each as a whole reply', () => {
+  expect(buildApproval('Run this command?', { command: ['npm', 'test'] })).toEqual({
+    kind: 'approval',
+    prompt: 'Run this command?',
+    options: [
+      { label: 'Approve', value: { decision: 'approve' } },
+      { label: 'Approve for the whole session', value: { decision: 'approve_for_session' } },
+      { label: 'Decline', value: { decision: 'decline' } },
+      { label: 'Decline and stop', value: { decision: 'cancel' } },
+    ],
+    action: { command: ['npm', 'test'] },
+    channel: 'native',
   });
 });

@@ -282,7 +282,7 @@ describe('each row of the table', () => {
 });
 
 describe('the first row that fits decides', () => {
-  test('a row is not changed by anything that only a later row looks at', () => {
+  test('a row does not depend on facts that only a later row reads', () => {
     let pairs = 0;
     for (const [index, row] of TABLE.entries()) {
       for (const later of TABLE.slice(index + 1)) {
@@ -299,7 +299,7 @@ describe('the first row that fits decides', () => {
     expect(pairs).toBeGreaterThan(500);
   });
 
-  test('how a process ended says nothing of a turn that was over before', () => {
+  test('the exit of a process does not affect a turn that had already ended', () => {
     for (const exit of [
       { code: 1, signal: null },
       { code: null, signal: 'SIGKILL' },
@@ -407,7 +407,7 @@ describe('the first row that fits decides', () => {
   });
 });
 
-describe('what a verdict carries', () => {
+describe('contents of a verdict', () => {
   test('a question that a failed turn asked is kept as unanswered', () => {
     const failures: Patch[] = [
       { endedByUs: 'shutdown' },
@@ -459,7 +459,7 @@ describe('what a verdict carries', () => {
     });
   });
 
-  test('a conversation that goes on is asked as open text with the last message as prompt', () => {
+  test('a continuing conversation asks for open text with the last message as prompt', () => {
     expect(questionOf(judge({ evidence: { success: true, lastMessage: 'Hello.\nWhat next?' } }))).toEqual({
       kind: 'open_text',
       prompt: 'Hello.\nWhat next?',
@@ -468,12 +468,12 @@ describe('what a verdict carries', () => {
     });
   });
 
-  test('a conversation that goes on without a message still has a prompt', () => {
+  test('a continuing conversation without a message still has a prompt', () => {
     for (const lastMessage of [null, '', ' \n'])
       expect(questionOf(judge({ evidence: { success: true, lastMessage } }))?.prompt.trim()).not.toBe('');
   });
 
-  test('the result is the valid output, else what the done marker says, else the last message', () => {
+  test('the result is the valid output, else that of the done marker, else the last message', () => {
     const valid: Patch = { output: { kind: 'valid', value: { answer: 1 } } };
     expect(resultOf(judge(valid, { evidence: { done: { result: 'marker' }, lastMessage: 'message' } }))).toEqual({
       answer: 1,
@@ -484,7 +484,7 @@ describe('what a verdict carries', () => {
     expect(resultOf(judge({ mode: 'auto', evidence: { success: true, lastMessage: null } }))).toBeUndefined();
   });
 
-  test('the message of a failure tells what happened', () => {
+  test('the message of a failure names its cause', () => {
     expect(errorOf(judge({ exit: { code: 7, signal: null } }))?.message).toContain('code 7');
     expect(errorOf(judge({ exit: { code: null, signal: 'SIGSEGV' } }))?.message).toContain('SIGSEGV');
     expect(errorOf(judge({ evidence: { failure: { kind: 'turn', message: 'model overloaded' } } }))?.message).toBe(
@@ -690,7 +690,7 @@ describe('whatever the facts', () => {
     });
   });
 
-  test('a turn is judged unknown exactly when it fails with the code for that, and then it has a reason code', () => {
+  test('a turn is unknown exactly when it fails with that code, and it has a reason code', () => {
     forAnyFacts((_facts, verdict) => {
       expect(verdict.completion === 'unknown').toBe(errorOf(verdict)?.code === 'COMPLETION_UNKNOWN');
       expect(verdict.reasonCode).toMatch(/^[A-Z][A-Z_]+$/);

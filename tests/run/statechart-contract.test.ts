@@ -13,20 +13,23 @@ import {
   isTerminal,
   STATES,
   step,
-  STICKY_CHART,
-  STICKY_EDGES,
   TERMINAL_STATES,
   type Edge,
   type GuardName,
   type RunEvent,
   type RunState,
 } from '../../src/run/statechart.js';
+import { STICKY_CHART, STICKY_EDGES } from '../../src/run/waiting/sticky-extension.js';
 
 interface ErrorEntry {
   readonly kind: string;
   readonly http_status: number | null;
   readonly retryable: boolean;
   readonly meaning: string;
+  readonly message?: string;
+  readonly messages?: Readonly<Record<string, string>>;
+  readonly hint?: string;
+  readonly hints?: Readonly<Record<string, string>>;
 }
 
 interface ChartFile {
@@ -257,7 +260,7 @@ describe('guards', () => {
     expect(sorted(Object.keys(GUARD_HOLDS))).toEqual(sorted(Object.keys(GUARDS)));
   });
 
-  test('an event whose guard fails is refused with the name of the guard, and every other pair by its own code', () => {
+  test('a failing guard is named in the refusal, and every other pair has its own code', () => {
     for (const [state, event] of ALL_PAIRS) {
       const edge = contract.edges.find((candidate) => candidate.from === state && candidate.on === event);
       for (const facts of ALL_FACTS) {
@@ -407,10 +410,25 @@ describe('error codes', () => {
   test('every code has a kind, a retryable flag and a meaning that is a sentence', () => {
     for (const [code, entry] of every) {
       expect(code).toMatch(/^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/);
-      expect(Object.keys(entry).toSorted(), code).toEqual(['http_status', 'kind', 'meaning', 'retryable']);
+      const { message: _message, messages: _messages, hint: _hint, hints: _hints, ...rest } = entry;
+      expect(Object.keys(rest).toSorted(), code).toEqual(['http_status', 'kind', 'meaning', 'retryable']);
       expect(['run', 'request', 'diagnostic'], code).toContain(entry.kind);
       expect(entry.retryable, code).toBeTypeOf('boolean');
       expect(entry.meaning, code).toMatch(/^[A-Z<].*\.$/);
+    }
+  });
+
+  test('a message is a sentence with named values, and a hint is a sentence without values', () => {
+    for (const [code, { message, messages = {}, hint = '', hints = {} }] of every) {
+      for (const text of [...(message === undefined ? [] : [message]), ...Object.values(messages)]) {
+        expect(text, code).toMatch(
+          /^([A-Z{"`]|(cwd|output_schema|runtime_options|trusted_proxies|public_url|parley|parley\.db)\b|--[a-z])/,
+        );
+        expect(text, code).toMatch(/[.…?"`})]$|(: |\(|then )parley [^.]+$|: \{[a-z_]+\}$|::text\)$|rand -hex 32\)$/);
+        expect(text.replaceAll(/\{[a-z_]+\}/g, ''), code).not.toMatch(/[{}]/);
+      }
+      for (const text of [hint, ...Object.values(hints)]) expect(text, code).toMatch(/^([^{}]+\.)?$/);
+      expect(Object.keys(messages), code).toEqual(expect.arrayContaining(Object.keys(hints)));
     }
   });
 

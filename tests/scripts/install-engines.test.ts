@@ -111,7 +111,7 @@ test('one that is whole is not repeated', async () => {
   expect(readdirSync(join(root, 'meeting'))).toHaveLength(1);
 });
 
-test('what an install left behind that was cut off is removed; what another one works on is not', async () => {
+test('remains of an interrupted install are removed; those of a running one are not', async () => {
   const gone = spawn(process.execPath, ['-e', '']);
   await once(gone, 'exit');
   const [dead, old, busy, nobodys] = [
@@ -126,7 +126,7 @@ test('what an install left behind that was cut off is removed; what another one 
   expect([dead, old, busy, nobodys].map((folder) => existsSync(folder))).toEqual([false, false, true, false]);
 });
 
-test('an npm that fails is told, and leaves what was there', async () => {
+test('a failing npm is reported, and existing files stay', async () => {
   writeFileSync(join(root, 'bin', 'npm'), '#!/bin/sh\nexit 4\n', { mode: 0o755 });
   const { code, stderr } = await install();
   expect(code).toBe(1);

@@ -1,5 +1,5 @@
-// What is left after a whole life of a data directory: nothing that anybody else on the machine could read or change,
-// whatever umask it was made with, and each secret only where it has to be.
+// A data directory after its whole life: other users can read and change nothing, whatever the umask, and each secret
+// is only where it must be.
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -50,7 +50,7 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
     }
   }, 120_000);
 
-  test('nobody else can read or change anything, nor is there a socket or a pipe, while it is served and after', () => {
+  test('other users can read or change nothing, and there is no socket or pipe, during and after serving', () => {
     expect(openWhileServing).toEqual([]);
     expect(open(life.site)).toEqual([]);
     // Not by accident: there is something of each kind.
@@ -69,7 +69,7 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
       ).toBe(true);
   });
 
-  test('what an engine is given stays usable for it, and its folders are shut for others', () => {
+  test('files given to an engine stay usable for it, and its folders are closed to others', () => {
     const paths = everything(life.site.data);
     for (const path of paths.filter((each) => /^runs\/[^/]+\/(?:workspace|home)$/.test(each)))
       expect(lstatSync(join(life.site.data, path)).mode & 0o777, path).toBe(0o700);
@@ -87,7 +87,7 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
   });
 
   // By secret: the only places where it may be.
-  test('each secret is only where it must be, in all that is written, printed, returned or passed to a process', () => {
+  test('each secret is only where it must be: in files, output, responses and processes', () => {
     const { tokens, site } = life;
     const places = new Map<string, string>();
     // A link leads to what is the user's.

@@ -1,4 +1,4 @@
-// What comes along with Parley is as the page of threats says, and the audit finds what it is there to find.
+// The dependencies match the security page, and the audit script finds planted problems.
 import { expect, test } from 'vitest';
 import { auditDependencies, readLock, type Lock } from '../../scripts/audit-dependencies.mjs';
 

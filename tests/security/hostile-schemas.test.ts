@@ -1,5 +1,4 @@
-// Schemas of callers and engines against a server at work: nobody else notices them, and what they cannot pass is
-// explained.
+// Schemas of callers and engines on a busy server: other callers are not affected, and refusals are explained.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serve, type Served } from '../support/served.js';
 

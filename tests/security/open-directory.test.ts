@@ -9,13 +9,13 @@ import { createSite, parley } from '../support/command.js';
 import { startServer } from '../support/served-process.js';
 
 test.each([
-  ['a folder that others may write to', '', 0o777, /write to it, and so start programs as you/],
+  ['a folder that others may write to', '', 0o777, /write to it and so start programs as you/],
   ['one that a group may write to', '', 0o770, /write to it/],
   ['settings that others may write to', 'config.json', 0o666, /write to config\.json/],
-  ['a token that others can read', 'token', 0o644, /token is open to others/],
-  ['a database that a group can read', 'parley.db', 0o640, /parley\.db is open to others/],
-  ['the folders of runs', 'runs', 0o755, /runs is open to others/],
-])('%s is told', (_what, name, mode, told) => {
+  ['a token that others can read', 'token', 0o644, /token is open to other users/],
+  ['a database that a group can read', 'parley.db', 0o640, /parley\.db is open to other users/],
+  ['the folders of runs', 'runs', 0o755, /runs is open to other users/],
+])('%s is reported', (_what, name, mode, told) => {
   const root = join(createRoot(), 'data');
   mkdirSync(join(root, 'runs'), { recursive: true, mode: 0o700 });
   for (const file of ['config.json', 'token', 'parley.db']) writeFileSync(join(root, file), '{}', { mode: 0o600 });
@@ -25,15 +25,15 @@ test.each([
   expect(describeOpen(root, 'win32')).toBeNull();
 });
 
-test('doctor and serve tell of it, and nothing more is made that others could read', async () => {
+test('doctor and serve report it, and new files are not readable by others', async () => {
   const site = createSite();
   mkdirSync(site.data);
   chmodSync(site.data, 0o777);
   const server = await startServer(site);
   server.child.kill('SIGTERM');
-  expect((await server.ended).stderr).toMatch(/others may write to it/);
+  expect((await server.ended).stderr).toMatch(/other users can write to it/);
   const { stdout } = await parley(site, ['doctor']);
-  expect(stdout).toMatch(/! modes .*others may write to it.*chmod -R go= /);
+  expect(stdout).toMatch(/! modes .*other users can write to it.*chmod -R go= /);
   for (const name of ['token', 'parley.db', 'lock.db', 'writer.json'])
     expect(existsSync(join(site.data, name)), name).toBe(true);
   chmodSync(site.data, 0o700);

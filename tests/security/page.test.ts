@@ -1,4 +1,4 @@
-// The page of threats cannot lie: each test that it names is there, each dependency is told, and its unit file is one.
+// Checks docs/internals/security.md: each named test exists, each dependency is listed, and the systemd unit is valid.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const readPage = (path: string): string =>
   read(path)
     .replaceAll(/\n {2,}(?=\S)/g, ' ')
     .replaceAll(/ {2,}/g, ' ');
-const PAGE = readPage('docs/security.md');
+const PAGE = readPage('docs/internals/security.md');
 // Whether the file has a test of that name; the formatter may put the name on a line of its own.
 const hasTest = (file: string, name: string): boolean =>
   ["'", '"', '`'].some((quote) => read(file).replaceAll(/\(\s+/g, '(').includes(`(${quote}${name}${quote},`));
@@ -62,11 +62,11 @@ test('each test that the page names is there, under that name', () => {
   for (const [, path = ''] of PAGE.matchAll(/`((?:tests|scripts|src|examples|docs)\/[\w./-]+)`/g))
     expect(existsSync(join(ROOT, path)), path).toBe(true);
   for (const [, path = ''] of PAGE.matchAll(/\]\(([\w./-]+)(?:#[\w-]+)?\)/g))
-    expect(existsSync(join(ROOT, 'docs', path)), path).toBe(true);
+    expect(existsSync(join(ROOT, 'docs/internals', path)), path).toBe(true);
 });
 
-test.each(['docs/security.md', 'docs/torture.md', 'docs/fuzz.md'])(
-  'what was found is shown by tests that are there: %s',
+test.each(['docs/internals/security.md', 'docs/internals/torture.md', 'docs/internals/fuzz.md'])(
+  'findings name tests that exist: %s',
   (page) => {
     const text = readPage(page);
     const rows = [
@@ -96,7 +96,7 @@ test('each threat has a test', () => {
     expect(threat.match(/^- `tests\//gm)?.length ?? 0, threat.split('\n')[0]).toBeGreaterThan(0);
 });
 
-test('every dependency is told with what it is for, and no other', () => {
+test('every dependency is listed with its purpose, and no other', () => {
   const { dependencies } = JSON.parse(read('package.json')) as { dependencies: Record<string, string> };
   const table = PAGE.slice(PAGE.indexOf('| dependency |'), PAGE.indexOf('## What holds'));
   expect([...table.matchAll(/^\| `([^`]+)` \| \S/gm)].map(([, name]) => name)).toEqual(Object.keys(dependencies));
@@ -104,7 +104,7 @@ test('every dependency is told with what it is for, and no other', () => {
 
 const UNIT = read('examples/parley.service');
 
-test('the unit file shuts what it says, and leaves open what the work needs', () => {
+test('the unit file has all its restrictions, and allows the work', () => {
   for (const line of WALLS) expect(UNIT.split('\n')).toContain(line);
   // These would take Codex its sandbox, or stop Node.
   expect(UNIT).not.toMatch(/^(?:RestrictNamespaces|SystemCallFilter|MemoryDenyWriteExecute)=/m);

@@ -5,12 +5,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readAsks } from '../../src/ask/ask-file.js';
-import { findLogin } from '../../src/engines/find-login.js';
+import { findLogin } from '../../src/machine/logins/find-login.js';
 import { buildHandle, findEngine } from '../../src/engines/registry.js';
-import { checkWorkspace } from '../../src/host/check-workspace.js';
-import { copySession } from '../../src/host/copy-session.js';
-import { hasSession } from '../../src/host/find-session.js';
-import { prepareHome } from '../../src/host/prepare-home.js';
+import { checkWorkspace } from '../../src/machine/homes/check-workspace.js';
+import { copySession } from '../../src/machine/sessions/copy-session.js';
+import { hasSession } from '../../src/machine/sessions/find-session.js';
+import { prepareHome } from '../../src/machine/homes/prepare-home.js';
 import { runFolder, type RunFolder } from '../../src/journal/run-folder.js';
 import { createRoot } from '../support/orchestrated.js';
 import { linkFolder, plant, PLANTS } from '../support/planted-files.js';
@@ -77,7 +77,7 @@ describe.each(PLANTS)('%s', (what, put) => {
     expect(await readAsks(path, null)).toEqual({ listed: false, questions: [] });
   });
 
-  test('as opencode.json keeps OpenCode from being started, or is read as what it leads to', async () => {
+  test('as opencode.json prevents the start of OpenCode, or is read as its target', async () => {
     const root = createRoot();
     const path = join(root, 'project', 'opencode.json');
     await plant(path, put);
@@ -87,7 +87,7 @@ describe.each(PLANTS)('%s', (what, put) => {
       join(root, 'project'),
     );
     if (what === 'a link to a file') await expect(checked).resolves.toBeUndefined();
-    else await expect(checked).rejects.toMatchObject({ code: 'WORKING_FOLDER_UNUSABLE' });
+    else await expect(checked).rejects.toMatchObject({ error: { code: 'WORKING_FOLDER_UNUSABLE' } });
   });
 
   test('as a session is no session, and is not copied', async () => {
@@ -107,13 +107,13 @@ describe.each(PLANTS)('%s', (what, put) => {
     mkdirSync(user.home);
     const needs = { ask: null, resumed: null, permission: 'full', cwd: root, project: root } as const;
     await plant(join(home, '.codex/config.toml'), put);
-    await prepareHome(findEngine('codex'), user, home, needs);
+    await prepareHome(findEngine('codex'), { user, home, ...needs });
     expect(readFileSync(join(home, '.codex/config.toml'), 'utf8')).not.toContain('elsewhere');
     if (what === 'a link to a file') return;
     await plant(join(user.home, '.codex/config.toml'), put);
-    await expect(prepareHome(findEngine('codex'), user, join(root, 'second'), needs)).rejects.toMatchObject({
-      code: 'ENGINE_SETTINGS_INVALID',
-    });
+    await expect(
+      prepareHome(findEngine('codex'), { user, home: join(root, 'second'), ...needs }),
+    ).rejects.toMatchObject({ error: { code: 'ENGINE_SETTINGS_INVALID' } });
   });
 
   test('as a login is no login', async () => {
@@ -144,7 +144,9 @@ test('settings of the user with pipes, devices and links in a circle are copied 
     ['self', 'self'],
   ] as const)
     execFileSync('ln', ['-s', target, join(rules, name)]);
-  await prepareHome(findEngine('codex'), { home: join(root, 'user'), env: {} }, join(root, 'home'), {
+  await prepareHome(findEngine('codex'), {
+    user: { home: join(root, 'user'), env: {} },
+    home: join(root, 'home'),
     ask: null,
     resumed: null,
     permission: 'full',
@@ -188,7 +190,7 @@ describe('names that are not UTF-8', () => {
     expect(readFileSync(unpacked, 'utf8')).toBe('inside');
   });
 
-  test('that are longer than a header of tar has room for are in the archive, too', async () => {
+  test('that are longer than a tar header allows are in the archive', async () => {
     const { id, folder } = await ended();
     mkdirSync(folder.workspace, { recursive: true });
     const long = Buffer.concat([odd, Buffer.from('x'.repeat(150))]);
@@ -202,7 +204,7 @@ describe('names that are not UTF-8', () => {
 });
 
 describe('files that were deleted outside of Parley', () => {
-  test('logs of a run whose folder is gone get FILES_GONE; a run that has printed nothing has none', async () => {
+  test('logs of a deleted folder return FILES_GONE; a run without output has none', async () => {
     const { id, folder } = await ended();
     expect((await served.fetch(`/v1/runs/${id}/logs`)).status).toBe(200);
     rmSync(folder.path, { recursive: true });

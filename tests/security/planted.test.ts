@@ -71,7 +71,7 @@ test('a link to a file, a folder, a link, nothing or itself shows nothing of its
   expect(archive).not.toContain(served.token);
 });
 
-test('what stands in the place of a log and is none is not read: a link, a pipe, a folder', async () => {
+test('a link, a pipe or a folder in the place of a log is not read', async () => {
   const id = await ended();
   const log = join(served.bench.data.path, 'runs', id, 'attempts', '1', 'stdout.log');
   const ask = () => served.fetch(`/v1/runs/${id}/logs`);
@@ -221,7 +221,7 @@ test('folders nested deeper than a path can say are shown as far as they can be,
   expect(existsSync(join(served.bench.data.path, 'runs', `${id}.deleted`))).toBe(false);
 });
 
-test('deleting a run deletes links, and not what they lead to', async () => {
+test('deleting a run deletes links, not their targets', async () => {
   const id = await ended();
   symlinkSync(outside, join(workspaceOf(id), 'folder'));
   symlinkSync(join(outside, 'key'), join(workspaceOf(id), 'file'));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { serve } from '../support/served.js';
 
-test('a run that several delete at once is gone with all its files, and each is told one of two things', async () => {
+test('concurrent deletes remove a run with all its files, and each gets one of two results', async () => {
   const served = await serve();
   try {
     for (let round = 0; round < 10; round += 1) {

@@ -150,25 +150,20 @@ test('a connection that says nothing is closed after a while', async () => {
   }
 });
 
-// Everything that comes back until the server closes the connection, and how long that took. The client never closes
-// it.
-async function sendPart(
-  url: string,
-  head: readonly string[],
-  body: Buffer,
-): Promise<{ readonly text: string; readonly closedMs: number }> {
+// Everything that the server sends until it closes the connection. The client never closes it.
+async function sendPart(url: string, head: readonly string[], body: Buffer): Promise<string> {
   const socket = open(url);
-  const from = performance.now();
   let text = '';
   socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   socket.write(`${head.join('\r\n')}\r\n\r\n`);
   socket.write(body);
   await new Promise((resolve) => socket.once('close', resolve));
-  return { text, closedMs: performance.now() - from };
+  return text;
 }
 
 test('a large body of an unknown caller is refused unread on every route, and its connection is closed', async () => {
-  const served = await serve();
+  // A server that waits for the rest of the body would close the connection only after five minutes.
+  const served = await serve({ limits: { ...DEFAULT_LIMITS, requestMs: 300_000 } });
   const { host } = new URL(served.url);
   const announced = 'Content-Length: 15728640';
   const half = Buffer.alloc(2 * 1024 * 1024, 0x20);
@@ -192,17 +187,15 @@ test('a large body of an unknown caller is refused unread on every route, and it
               ['Transfer-Encoding: chunked', chunk],
             ] as const
           ).map(async ([length, body]) => {
-            const { text, closedMs } = await sendPart(served.url, [...head, length], body);
+            const text = await sendPart(served.url, [...head, length], body);
             expect(text, `${method} ${path}, ${length}`).toMatch(
               path === '/v1/sign-in' ? /^HTTP\/1\.1 413 / : /^HTTP\/1\.1 401 /,
             );
-            // Well before the time limit of a request.
-            expect(closedMs, `${method} ${path}`).toBeLessThan(15_000);
           });
         }),
     );
     for (const path of anyone)
-      expect((await sendPart(served.url, [`GET ${path} HTTP/1.1`, `Host: ${host}`, announced], half)).text).toMatch(
+      expect(await sendPart(served.url, [`GET ${path} HTTP/1.1`, `Host: ${host}`, announced], half)).toMatch(
         /^HTTP\/1\.1 200 /,
       );
   } finally {
@@ -214,7 +207,7 @@ test('a sign-in without an Origin header is refused before its body arrives', as
   const served = await serve();
   const { host } = new URL(served.url);
   try {
-    const { text } = await sendPart(
+    const text = await sendPart(
       served.url,
       ['POST /v1/sign-in HTTP/1.1', `Host: ${host}`, 'Content-Type: application/json', 'Content-Length: 100'],
       Buffer.from('{'),

@@ -55,7 +55,7 @@ test('no command lets an agent, prompt, label or file name control the terminal,
   expect(JSON.parse(terminal.output())).toEqual(JSON.parse((await parley(site, ['show', 'last', '--json'])).stdout));
 });
 
-test('logs names on a terminal what it gives a pipe or --raw byte for byte', async () => {
+test('logs shows control characters by name on a terminal, and exact bytes to a pipe or with --raw', async () => {
   const site = createSite();
   const made = await parley(site, ['run', 'rehearsal', '[[answer \u009b31m\u200b\u202e]] [[done 1]]', '--scratch']);
   expect(made.code, made.stderr).toBe(0);

@@ -67,7 +67,7 @@ describe('workspace_roots', () => {
     expect(await codeOf(await post({ cwd: outside, request_id: 'known-1' }))).toBe('PATH_NOT_ALLOWED');
   });
 
-  test('tell nobody whether something outside of them exists', async () => {
+  test('do not reveal whether something outside of them exists', async () => {
     for (const path of [
       outside,
       join(outside, 'inner'),
@@ -143,7 +143,7 @@ describe('the data directory', () => {
     mkdirSync(join(root, 'elsewhere'));
     symlinkSync(join(root, 'elsewhere'), folder);
     await expect(bench.orchestrator.retry(run.run_id)).rejects.toMatchObject({
-      message: expect.stringContaining('leads to') as string,
+      message: expect.stringContaining('now resolves to') as string,
     });
     await bench.close();
   });

@@ -41,6 +41,8 @@ test('an IPv6 client is counted by its /64, an IPv4 client by its address', () =
 test.each(['999.1.1.1', '10.0.0.0/33', 'fd00::/129', 'abc', '1.2.3', ':::/8', ''])(
   'the trusted proxy %j is refused with an example',
   (network) => {
-    expect(() => trustProxies([network])).toThrow(/trusted_proxies: .* is no address or network; write 10\.0\.0\.5/);
+    expect(() => trustProxies([network])).toThrow(
+      /trusted_proxies: .* is not an address or network; write 10\.0\.0\.5/,
+    );
   },
 );

@@ -50,7 +50,7 @@ describe('signs of life', () => {
 });
 
 describe('a reader that takes nothing', () => {
-  test('is let go of after 30 seconds while something is written, and the writer goes on', async () => {
+  test('is disconnected after 30 seconds without reading, and the writer continues', async () => {
     const stream = new EventStream(reader.response, timers);
     reader.hold();
     const written = stream.write(FRAME);
@@ -100,7 +100,7 @@ describe('a reader that takes nothing', () => {
     expect(timers.lengths()).toEqual([]);
   });
 
-  test('that was gone before its stream began is gone for the stream', async () => {
+  test('that left before its stream started has left for the stream', async () => {
     const closed = once(reader, 'close');
     reader.destroy();
     await closed;

@@ -3,7 +3,7 @@ import { validatorCompiler } from 'fastify-type-provider-zod';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
-import { explainZodIssues } from '../../src/service/api/explain-zod-issues.js';
+import { explainZodIssues } from '../../src/kernel/explain-zod-issues.js';
 import {
   createRunBody,
   historyQuery,
@@ -14,6 +14,7 @@ import {
   retryBody,
 } from '../../src/service/schemas.js';
 import { LIBRARY_WORDS } from '../support/library-words.js';
+import { runs } from '../support/runs.js';
 
 function explain(schema: z.ZodType, value: unknown): string | null {
   const check = validatorCompiler({ schema } as never) as unknown as (data: unknown) => { error?: never[] };
@@ -68,6 +69,6 @@ test('no message has the words of the library, whatever is sent', () => {
       expect(text).not.toContain('undefined');
       expect(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')).not.toMatch(LIBRARY_WORDS);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { createHmac, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
-import { makeHostIdentity } from '../../src/dispatch/postgres/host-identity.js';
+import { makeHostIdentity } from '../../src/ownership/postgres/host-identity.js';
 import { answersAs, CHALLENGE_FORM } from '../../src/service/access/host-proof.js';
 import { hashToken } from '../../src/service/access/tokens.js';
 import { challengeIn, listenAsStranger } from '../support/stranger.js';
@@ -20,7 +20,7 @@ const ask = (url: string, keys: ReadonlyMap<string, string> = KEYS) =>
 const tell = (response: ServerResponse, proof: unknown, id: unknown = 'host_1', status = 200) =>
   void response.writeHead(status).end(JSON.stringify({ status: 'ok', host_id: id, proof }));
 
-test('a proof is an ed25519 signature of challenge and id; another key, challenge or host gives another proof', () => {
+test('a proof is an ed25519 signature of challenge and id, different for each of them', () => {
   const key = createPublicKey({ key: Buffer.from(host1.publicKey, 'base64url'), format: 'der', type: 'spki' });
   const proof = Buffer.from(host1.prove('challenge-challenge', 'host_1'), 'base64url');
   expect(key.asymmetricKeyType).toBe('ed25519');

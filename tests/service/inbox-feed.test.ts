@@ -31,7 +31,7 @@ afterEach(() => close());
 async function askIn(number: number): Promise<RunRecord> {
   const outcome = await store.createRun(newRun(number));
   if (!outcome.created) throw new Error(outcome.reason);
-  await store.commit(change(outcome.run, { set: { status: 'waiting_user' }, ask: ask(`int_${number}`) }));
+  await store.append(change(outcome.run, { set: { status: 'waiting_user' }, ask: ask(`int_${number}`) }));
   return (await store.loadRun(outcome.run.run_id)) as RunRecord;
 }
 
@@ -67,11 +67,11 @@ test('a reader more than 2,000 changes behind gets the whole state again, and no
   expect(await fallBehind(2000)).toEqual(['pending int_1', 'reset', 'pending int_1', 'ready']);
 });
 
-test('a reader that fell less behind is told each change', async () => {
+test('a reader that fell less behind gets each change', async () => {
   expect(await fallBehind(1999)).toEqual(Array.from({ length: 2000 }, () => 'pending int_1'));
 });
 
-test('what changes while everything is told is told after it', async () => {
+test('changes during a full listing are sent after it', async () => {
   const run = await askIn(1);
   const listed = new Gate();
   const goOn = new Gate();
@@ -91,7 +91,7 @@ test('what changes while everything is told is told after it', async () => {
   );
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await listed.opened;
-  await store.commit(
+  await store.append(
     change(run, {
       set: { status: 'queued' },
       resolve: {
@@ -116,7 +116,7 @@ test('what changes while everything is told is told after it', async () => {
   await feeding;
 });
 
-test('a reader that is gone is not waited for any more, and others are still told', async () => {
+test('a disconnected reader is not waited for, and others still get changes', async () => {
   const feed = new InboxFeed(store, CLOCK);
   const gone = new Reader();
   const goneTimers = new SimulatedTimers();

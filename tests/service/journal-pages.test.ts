@@ -23,6 +23,8 @@ beforeEach(async () => {
 });
 afterEach(() => close());
 
+const journal = (protocol: 'rasp' | 'fcmp' = 'rasp') => ({ runId: run.run_id, protocol });
+
 // Pages whose reads have looked, and keep what they found until a gate is opened; a second gate tells that one has
 // looked.
 function holdReads(isHeld: (read: number) => boolean) {
@@ -51,9 +53,9 @@ function holdReads(isHeld: (read: number) => boolean) {
 describe('a read that is under way', () => {
   test('serves all who ask for the same meanwhile', async () => {
     const held = holdReads(() => true);
-    const first = held.pages.after(run.run_id, 'rasp', 0, 0);
+    const first = held.pages.after(journal(), 0, 0);
     await held.begun.opened;
-    const second = held.pages.after(run.run_id, 'rasp', 0, 0);
+    const second = held.pages.after(journal(), 0, 0);
     held.goOn.open();
     expect((await first).lastSeq).toBe(2);
     expect(await second).toBe(await first);
@@ -63,9 +65,9 @@ describe('a read that is under way', () => {
   test('does not serve another protocol or cursor', async () => {
     const held = holdReads(() => true);
     const asked = [
-      held.pages.after(run.run_id, 'rasp', 0, 0),
-      held.pages.after(run.run_id, 'fcmp', 0, 0),
-      held.pages.after(run.run_id, 'rasp', 1, 0),
+      held.pages.after(journal(), 0, 0),
+      held.pages.after(journal('fcmp'), 0, 0),
+      held.pages.after(journal(), 1, 0),
     ];
     held.goOn.open();
     expect((await Promise.all(asked)).map(({ bytes }) => bytes?.toString().match(/^id: .*$/gm))).toEqual([
@@ -78,10 +80,10 @@ describe('a read that is under way', () => {
 
   test('does not serve one who knows of a commit that came after it began', async () => {
     const held = holdReads((read) => read === 1);
-    const before = held.pages.after(run.run_id, 'rasp', 2, 0);
+    const before = held.pages.after(journal(), 2, 0);
     await held.begun.opened;
-    expect(await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }))).toMatchObject({ committed: true });
-    const after = held.pages.after(run.run_id, 'rasp', 2, 1);
+    expect(await store.append(change(run, { journal: flush(3, 1, null, T0 + 10) }))).toMatchObject({ committed: true });
+    const after = held.pages.after(journal(), 2, 1);
     held.goOn.open();
     expect(await before).toEqual({ bytes: null, lastSeq: 2, ended: null });
     expect((await after).bytes?.toString()).toMatch(/^id: 3\ndata: \{"seq":3,.*\}\n\n$/s);
@@ -98,10 +100,10 @@ describe('a read that is under way', () => {
         },
       }),
     );
-    await expect(pages.after(run.run_id, 'rasp', 2, 0)).rejects.toThrow('the disk is gone');
-    expect((await pages.after(run.run_id, 'rasp', 2, 0)).bytes).toBeNull();
-    await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
-    expect((await pages.after(run.run_id, 'rasp', 2, 0)).lastSeq).toBe(3);
+    await expect(pages.after(journal(), 2, 0)).rejects.toThrow('the disk is gone');
+    expect((await pages.after(journal(), 2, 0)).bytes).toBeNull();
+    await store.append(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    expect((await pages.after(journal(), 2, 0)).lastSeq).toBe(3);
     expect(reads).toBe(3);
   });
 });
@@ -132,7 +134,7 @@ describe('the pages that are kept', () => {
     );
   });
 
-  const look = (cursor: number, version = 0) => pages.after(run.run_id, 'rasp', cursor, version);
+  const look = (cursor: number, version = 0) => pages.after(journal(), cursor, version);
 
   // Which of these are not kept. Each that is not is read, so ask for the latest first.
   async function missing(cursors: readonly number[]): Promise<number[]> {
@@ -213,7 +215,7 @@ function countReads(changes: Partial<Store> = {}) {
 async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
   const found: string[] = [];
   for (let seq = cursor; ;) {
-    const page = await pages.after(run.run_id, 'rasp', seq, seq);
+    const page = await pages.after(journal(), seq, seq);
     if (!page.bytes) return found;
     expect(page.bytes.length).toBeLessThan(100 * 1024);
     found.push(...framesIn(page.bytes));
@@ -224,14 +226,14 @@ async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
 // In the place of the events that a damaged piece held.
 const SKIPPED = /^event: damaged\ndata: \{"from_seq":1,"to_seq":2,"message":"[^"]+"\}\n\n$/;
 
-test('a piece with lines without an end is skipped, and the reader is told which events it held', async () => {
+test('a piece with unterminated lines is skipped, and its missing events are reported', async () => {
   const bytes = Buffer.alloc(200 * 1024, 'x');
   const pages = new JournalPages(
     alterStore(store, {
       readLines: async (_run, _protocol, after) => (after === 0 ? { firstSeq: 1, lastSeq: 3, bytes } : null),
     }),
   );
-  const page = await pages.after(run.run_id, 'rasp', 0, 0);
+  const page = await pages.after(journal(), 0, 0);
   expect([page.bytes?.toString(), page.lastSeq]).toEqual([expect.stringMatching(SKIPPED), 2]);
 });
 
@@ -240,18 +242,18 @@ test('a piece with more or fewer lines than it says is skipped as well, however 
     const pages = new JournalPages(
       alterStore(store, { readLines: async () => ({ firstSeq: 1, lastSeq, bytes: Buffer.from('{}\n{}\n') }) }),
     );
-    expect((await pages.after(run.run_id, 'rasp', 0, 0)).bytes?.toString(), String(lastSeq)).toMatch(SKIPPED);
+    expect((await pages.after(journal(), 0, 0)).bytes?.toString(), String(lastSeq)).toMatch(SKIPPED);
   }
 });
 
-describe('what was just stored', () => {
+describe('pages of new events', () => {
   // Events 3 to 3,002 of RASP: more than one page and less than a read.
   const MANY = 3000;
 
   test('is not read again for those who read the run, in pages that are no larger than others', async () => {
     const { pages, reads } = countReads();
-    const leave = pages.join(run.run_id, 'rasp');
-    await store.commit(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
+    const leave = pages.join(journal());
+    await store.append(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
     expect(await readOn(pages, 2)).toEqual(range(3, MANY).map((seq) => `id: ${seq}`));
     // Nor that there is no more.
     expect(reads).toEqual([]);
@@ -260,11 +262,11 @@ describe('what was just stored', () => {
 
   test('is left in the store for a reader that is far behind, until it has caught up', async () => {
     const { pages, reads } = countReads();
-    pages.join(run.run_id, 'rasp');
-    await pages.after(run.run_id, 'rasp', 0, 0);
+    pages.join(journal());
+    await pages.after(journal(), 0, 0);
     reads.length = 0;
     for (let seq = 3; seq < 8; seq += 1) {
-      const stored = await store.commit(change(run, { journal: flush(seq, 1, null, T0 + seq) }));
+      const stored = await store.append(change(run, { journal: flush(seq, 1, null, T0 + seq) }));
       if (!stored.committed) throw new Error(stored.reason);
       run = { ...run, heads: stored.heads };
     }
@@ -272,68 +274,68 @@ describe('what was just stored', () => {
     expect(await readOn(pages, 2)).toEqual(range(3, 5).map((seq) => `id: ${seq}`));
     expect(reads).toEqual(['rasp 4']);
     reads.length = 0;
-    await store.commit(change(run, { journal: flush(8, 1, null, T0 + 8) }));
+    await store.append(change(run, { journal: flush(8, 1, null, T0 + 8) }));
     expect(await readOn(pages, 7)).toEqual(['id: 8']);
     expect(reads).toEqual([]);
   });
 
   test('is all there is, until more is stored or the run ends', async () => {
     const { pages, reads } = countReads();
-    pages.join(run.run_id, 'rasp');
-    const stored = await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    pages.join(journal());
+    const stored = await store.append(change(run, { journal: flush(3, 1, null, T0 + 10) }));
     if (!stored.committed) throw new Error(stored.reason);
     expect(await readOn(pages, 3)).toEqual([]);
     expect(reads).toEqual([]);
-    await store.commit(
+    await store.append(
       change({ ...run, heads: stored.heads }, { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 20) }),
     );
-    expect(await pages.after(run.run_id, 'rasp', 4, 1)).toEqual({ bytes: null, lastSeq: 4, ended: 'canceled' });
+    expect(await pages.after(journal(), 4, 1)).toEqual({ bytes: null, lastSeq: 4, ended: 'canceled' });
     expect(reads).toEqual(['rasp 4']);
   });
 
   test('is found by a reader that starts where the last one stopped, even if more was stored in between', async () => {
     const { pages } = countReads();
-    const leave = pages.join(run.run_id, 'rasp');
-    const stored = await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    const leave = pages.join(journal());
+    const stored = await store.append(change(run, { journal: flush(3, 1, null, T0 + 10) }));
     if (!stored.committed) throw new Error(stored.reason);
     expect(await readOn(pages, 2)).toEqual(['id: 3']);
     leave();
-    await store.commit(change({ ...run, heads: stored.heads }, { journal: flush(4, 1, null, T0 + 20) }));
-    pages.join(run.run_id, 'rasp');
+    await store.append(change({ ...run, heads: stored.heads }, { journal: flush(4, 1, null, T0 + 20) }));
+    pages.join(journal());
     expect(await readOn(pages, 3)).toEqual(['id: 4']);
   });
 
-  test('is not promised of a run that is gone', async () => {
+  test('is not promised for a deleted run', async () => {
     const { pages } = countReads();
-    pages.join(run.run_id, 'rasp');
-    const stored = await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    pages.join(journal());
+    const stored = await store.append(change(run, { journal: flush(3, 1, null, T0 + 10) }));
     if (!stored.committed) throw new Error(stored.reason);
-    await store.commit(change({ ...run, heads: stored.heads }, { set: { status: 'canceled' } }));
+    await store.append(change({ ...run, heads: stored.heads }, { set: { status: 'canceled' } }));
     expect(await store.deleteRun(run.run_id)).toBe('deleted');
-    await expect(pages.after(run.run_id, 'rasp', 3, 9)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    await expect(pages.after(journal(), 3, 9)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
   test('is looked for again where others write too', async () => {
-    const { pages, reads } = countReads({ isAlone: false });
-    pages.join(run.run_id, 'rasp');
-    await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    const { pages, reads } = countReads({ isComplete: false });
+    pages.join(journal());
+    await store.append(change(run, { journal: flush(3, 1, null, T0 + 10) }));
     expect(await readOn(pages, 3)).toEqual([]);
     expect(reads).toEqual(['rasp 3']);
   });
 
   test('is read from the store when nobody read the run, or only the other protocol, or not any more', async () => {
     const { pages, reads } = countReads();
-    const leave = [pages.join(run.run_id, 'fcmp'), pages.join(run.run_id, 'rasp')];
+    const leave = [pages.join(journal('fcmp')), pages.join(journal())];
     leave[1]?.();
-    await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10) }));
+    await store.append(change(run, { journal: flush(3, 1, null, T0 + 10) }));
     expect(await readOn(pages, 2)).toEqual(['id: 3']);
     expect(reads).toEqual(['rasp 2', 'rasp 3']);
   });
 
-  test('is what the store would give, from any cursor', async () => {
+  test('equals the result of the store, from any cursor', async () => {
     const { pages } = countReads();
-    pages.join(run.run_id, 'rasp');
-    await store.commit(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
+    pages.join(journal());
+    await store.append(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
     const { pages: others } = countReads();
     for (const cursor of [0, 1, 2, 3, 500, MANY, MANY + 1, MANY + 2]) {
       const expected = range(cursor + 1, MANY + 2 - cursor).map((seq) => `id: ${seq}`);
@@ -344,7 +346,7 @@ describe('what was just stored', () => {
 
   test('a large piece is read from the store once for all of its pages', async () => {
     const { pages, reads } = countReads();
-    await store.commit(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
+    await store.append(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
     expect(await readOn(pages, 0)).toHaveLength(MANY + 2);
     expect(reads).toHaveLength(2);
   });

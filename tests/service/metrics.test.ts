@@ -5,15 +5,18 @@ import { UsageMetrics } from '../../src/service/figures/usage-metrics.js';
 import type { JournalFlush } from '../../src/store/store.js';
 
 test('counters, gauges and histograms are written in the text format of Prometheus', () => {
-  const counter = new Counter({ name: 'a_total', help: 'A' });
+  const counter = new Counter({ name: 'a_total', type: 'counter', labels: ['route'], help: 'A' });
   counter.inc({ route: '/x "y"\\z\n' });
   counter.inc({ route: '/x "y"\\z\n' }, 2);
   expect(counter.text()).toBe('# HELP a_total A\n# TYPE a_total counter\na_total{route="/x \\"y\\"\\\\z\\n"} 3\n');
-  const gauge = new Gauge({ name: 'b', help: 'B' });
+  const gauge = new Gauge({ name: 'b', type: 'gauge', labels: ['x'], help: 'B' });
   gauge.setAll([[{ x: '1' }, 5]]);
-  gauge.setAll([[{}, 7]]);
-  expect(gauge.text()).toBe('# HELP b B\n# TYPE b gauge\nb 7\n');
-  const histogram = new Histogram({ name: 'c', help: 'C', buckets: [1, 10] });
+  gauge.setAll([[{ x: '2' }, 7]]);
+  expect(gauge.text()).toBe('# HELP b B\n# TYPE b gauge\nb{x="2"} 7\n');
+  const unlabelled = new Gauge({ name: 'd', type: 'gauge', labels: [], help: 'D' });
+  unlabelled.setAll([[{}, 7]]);
+  expect(unlabelled.text()).toBe('# HELP d D\n# TYPE d gauge\nd 7\n');
+  const histogram = new Histogram({ name: 'c', type: 'histogram', labels: ['m'], help: 'C', buckets: [1, 10] });
   for (const value of [0.5, 1, 5, 100]) histogram.observe({ m: 'x' }, value);
   expect(histogram.text()).toBe(
     '# HELP c C\n# TYPE c histogram\nc_bucket{le="1",m="x"} 2\nc_bucket{le="10",m="x"} ' +

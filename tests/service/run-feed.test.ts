@@ -1,4 +1,4 @@
-// The feed of runs as they change: their order, who fell behind, and that what changes no state is not told.
+// The feed of run changes: their order, readers that fall behind, and no messages without a change of state.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EventStream } from '../../src/service/streams/event-stream.js';
 import { RunFeed } from '../../src/service/streams/run-feed.js';
@@ -41,13 +41,13 @@ async function createRun(number: number): Promise<RunRecord> {
   return outcome.run;
 }
 
-test('what was there before is not told; what comes is, in its order, with its question', async () => {
+test('earlier runs are not sent; new changes are, in order, with their question', async () => {
   await createRun(1);
   const feed = new RunFeed(store, CLOCK);
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   const run = await createRun(2);
-  await store.commit(change(run, { set: { status: 'waiting_user' }, ask: ask('int_2') }));
+  await store.append(change(run, { set: { status: 'waiting_user' }, ask: ask('int_2') }));
   await reader.heard('int_2');
   expect(told(reader).slice(0, 2)).toEqual(['reset', 'ready']);
   expect(told(reader).at(-1)).toBe(`run ${run.run_id} waiting_user`);
@@ -86,17 +86,17 @@ async function fallBehind(changes: number): Promise<string[]> {
   return told(reader).slice(2);
 }
 
-test('a slow reader is told each of many changes', async () => {
+test('a slow reader gets each of many changes', async () => {
   const changes = await fallBehind(1999);
   expect(changes).toHaveLength(2000);
   expect(new Set(changes)).toEqual(new Set(['run run_0001 queued']));
 });
 
-test('a reader that fell more than 2,000 changes behind is told to begin anew, and none of them', async () => {
+test('a reader more than 2,000 changes behind gets a reset and none of them', async () => {
   expect(await fallBehind(2000)).toEqual(['run run_0001 queued', 'reset', 'ready']);
 });
 
-test('a run that is deleted meanwhile is told to be gone', async () => {
+test('a run that is deleted meanwhile is reported as deleted', async () => {
   const { run_id: id } = await createRun(1);
   const feed = new RunFeed(
     alterStore(
@@ -107,7 +107,7 @@ test('a run that is deleted meanwhile is told to be gone', async () => {
   );
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
-  await store.commit(change((await store.loadRun(id)) as RunRecord, { set: { status: 'running' } }));
+  await store.append(change((await store.loadRun(id)) as RunRecord, { set: { status: 'running' } }));
   await createRun(2);
   await reader.heard('run_0002');
   expect(told(reader)).toEqual(['reset', 'ready', 'gone run_0001', 'run run_0002 queued']);

@@ -15,7 +15,7 @@ const named = (name: string): NamedToken => ({
 });
 const operator = (sha256: string) => ({ sha256, user: 'ann' });
 
-test('an outage is told once, another one again; what was read last counts all the while', async () => {
+test('each outage is reported once; the tokens read last stay valid meanwhile', async () => {
   const timers = new SimulatedTimers();
   let answer: readonly NamedToken[] | Error = [named('ann')];
   const told: string[] = [];

@@ -5,6 +5,7 @@ import { viewRunSummary } from '../../src/journal/run-view.js';
 import { inboxItem, runSummary } from '../../src/service/schemas.js';
 import { damageIn } from '../../src/kernel/stored-json.js';
 import { toInteraction, toRun, type InteractionRow, type RunRow } from '../../src/store/rows.js';
+import { runs } from '../support/runs.js';
 
 const RUN_ID = `run_${'0'.repeat(26)}`;
 const SPEC = {
@@ -134,6 +135,6 @@ test('each run that is read from a row fits the response, and so does each quest
     property(mutated(RUN), mutated(INTERACTION), (run, question) =>
       check(run as unknown as RunRow, question as unknown as InteractionRow),
     ),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   );
 });

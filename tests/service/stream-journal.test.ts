@@ -1,5 +1,5 @@
-// A run's events as they are stored: nothing is missed between a look and the wait after it, and a reader that is gone
-// is not waited for.
+// Streams of stored events: nothing is missed between a read and the following wait, and a disconnected reader is not
+// waited for.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommitWakeups } from '../../src/journal/wakeups.js';
 import { EventStream } from '../../src/service/streams/event-stream.js';
@@ -39,13 +39,11 @@ afterEach(async () => {
 });
 
 const stream = (from: Store, cursor = 0) =>
-  streamJournal(
-    { pages: new JournalPages(from), wakeups },
-    new EventStream(reader.response, timers),
-    run.run_id,
-    'rasp',
+  streamJournal({ pages: new JournalPages(from), wakeups }, new EventStream(reader.response, timers), {
+    runId: run.run_id,
+    protocol: 'rasp',
     cursor,
-  );
+  });
 const seqs = (): (string | undefined)[] => reader.frames.map((frame) => /^(?:id|event): (.*)$/m.exec(frame)?.[1]);
 
 test('an event that is committed between the look and the wait is not missed, nor is the end', async () => {
@@ -55,7 +53,7 @@ test('an event that is committed between the look and the wait is not missed, no
   // Where others write too each look is one at the store.
   const streaming = stream(
     alterStore(store, {
-      isAlone: false,
+      isComplete: false,
       readLines: async (...asked) => {
         const lines = await store.readLines(...asked);
         if (lines || empty === goOn.length) return lines;
@@ -68,12 +66,12 @@ test('an event that is committed between the look and the wait is not missed, no
     }),
   );
   await looked[0]?.opened;
-  await store.commit(change(run, { journal: flush(3, 1, null, T0 + 10 * 3) }));
+  await store.append(change(run, { journal: flush(3, 1, null, T0 + 10 * 3) }));
   goOn[0]?.open();
   await reader.heard('id: 3');
   await looked[1]?.opened;
   const now = (await store.loadRun(run.run_id)) as RunRecord;
-  await store.commit(change(now, { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 10 * 4) }));
+  await store.append(change(now, { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 10 * 4) }));
   goOn[1]?.open();
   await streaming;
   expect(seqs()).toEqual(['1', '2', '3', '4', 'end']);
@@ -89,16 +87,14 @@ test('where nobody else writes the end comes too, whenever it is committed', asy
     const streaming = streamJournal(
       { pages: new JournalPages(store), wakeups },
       new EventStream(own.response, timers),
-      outcome.run.run_id,
-      'rasp',
-      0,
+      { runId: outcome.run.run_id, protocol: 'rasp', cursor: 0 },
     );
     await own.heard('id: 2');
-    const stored = await store.commit(change(outcome.run, { journal: flush(3, 1, null, T0 + 1_000_000) }));
+    const stored = await store.append(change(outcome.run, { journal: flush(3, 1, null, T0 + 1_000_000) }));
     if (!stored.committed) throw new Error(stored.reason);
     // Before it was sent, while it is, or after.
     for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    await store.commit(
+    await store.append(
       change(
         { ...outcome.run, heads: stored.heads },
         { set: { status: 'canceled' }, journal: flush(4, 1, null, T0 + 2_000_000) },
@@ -112,14 +108,14 @@ test('where nobody else writes the end comes too, whenever it is committed', asy
 test('an event that is committed while it waits comes, each once', async () => {
   const streaming = stream(store, 1);
   await timers.armed(HEARTBEAT_MS);
-  await store.commit(change(run, { journal: flush(3, 2, null, T0 + 10 * 3) }));
+  await store.append(change(run, { journal: flush(3, 2, null, T0 + 10 * 3) }));
   await reader.heard('id: 4');
   expect(seqs()).toEqual(['2', '3', '4']);
   reader.destroy();
   await streaming;
 });
 
-test('a reader that is gone is not waited for, and its run is not watched any more', async () => {
+test('a disconnected reader is not waited for, and its run is no longer watched', async () => {
   const streaming = stream(store);
   await timers.armed(HEARTBEAT_MS);
   expect(wakeups.watched).toBe(1);

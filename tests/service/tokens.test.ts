@@ -33,7 +33,7 @@ const openBook = (onProblem: (error: unknown) => void = () => {}) =>
 test('a tokens file that becomes damaged is reported once, and only the operator is known then', () => {
   const problems: unknown[] = [];
   const book = openBook((error) => problems.push(error));
-  const token = addToken(folder, 'bob', 'viewer', MADE);
+  const token = addToken(folder, 'bob', { role: 'viewer', now: MADE });
   const bob = book.find(token);
   expect(bob).toMatchObject({ role: 'viewer' });
   writeFileSync(join(folder, 'tokens.json'), '[');
@@ -41,14 +41,14 @@ test('a tokens file that becomes damaged is reported once, and only the operator
   expect(book.find(OPERATOR)).toMatchObject({ role: 'operator' });
   expect(problems).toHaveLength(1);
   writeFileSync(join(folder, 'tokens.json'), '[]');
-  addToken(folder, 'cleo', 'viewer', MADE);
+  addToken(folder, 'cleo', { role: 'viewer', now: MADE });
   expect(book.find(OPERATOR)).not.toBeNull();
   expect(problems).toHaveLength(1);
 });
 
 test('a token is valid until it expires, and not from that moment on', () => {
   const book = openBook();
-  const token = addToken(folder, 'bob', 'viewer', MADE, { expires_at: '2026-01-01T01:00:00.000Z' });
+  const token = addToken(folder, 'bob', { role: 'viewer', now: MADE, expires_at: '2026-01-01T01:00:00.000Z' });
   const bob = book.find(token);
   now += 3_599_999;
   expect([book.find(token), bob && book.knows(bob)]).toEqual([bob, true]);
@@ -59,8 +59,8 @@ test('a token is valid until it expires, and not from that moment on', () => {
 test('the actor is the person, and the name of the token is kept beside it where it is another', () => {
   const book = openBook();
   const [phone, laptop] = [
-    addToken(folder, 'anna-phone', 'replier', MADE, { person: 'anna' }),
-    addToken(folder, 'anna', 'viewer', MADE),
+    addToken(folder, 'anna-phone', { role: 'replier', now: MADE, person: 'anna' }),
+    addToken(folder, 'anna', { role: 'viewer', now: MADE }),
   ];
   expect(book.find(phone)?.actor).toEqual({ kind: 'token', name: 'anna', token: 'anna-phone' });
   expect(book.find(laptop)?.actor).toEqual({ kind: 'token', name: 'anna' });
@@ -82,8 +82,8 @@ test.each(['', ' \n', 'short', 'with a space in it 123'])(
   'a file %j is not taken for the token of the operator',
   (text) => {
     writeFileSync(join(folder, 'token'), text);
-    expect(() => operatorToken(folder)).toThrow(/holds no token: delete it/);
-    expect(() => readOperatorToken(folder)).toThrow(/holds no token/);
+    expect(() => operatorToken(folder)).toThrow(/contains no token\. Delete it/);
+    expect(() => readOperatorToken(folder)).toThrow(/contains no token/);
   },
 );
 
@@ -161,7 +161,7 @@ test('random tokens are taken, in hexadecimal and in base64', () => {
 test.each(['2026-13-45T00:00:00Z', '2026-01-01Tnonsense'])(
   'a token that expires at %s, which is not a time, is expired',
   (expires) => {
-    const token = addToken(folder, 'bob', 'operator', MADE, { expires_at: expires });
+    const token = addToken(folder, 'bob', { role: 'operator', now: MADE, expires_at: expires });
     const book = openBook();
     expect([book.find(token), book.findByName('bob')]).toEqual([null, null]);
   },

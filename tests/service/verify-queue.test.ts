@@ -3,12 +3,14 @@ import { expect, test } from 'vitest';
 import { VerifyQueue } from '../../src/service/evidence/verify-queue.js';
 
 const LIMITS = { total: 4, perCaller: 2 };
-const pending = () => new AbortController().signal;
+// A refusal is thrown at once.
+const check = async (queue: VerifyQueue, runId: string, key: string, left = new AbortController().signal) =>
+  queue.check(runId, { key, left });
 // Runs until it is aborted.
 const endless = (_runId: string, signal: AbortSignal) =>
   new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
-const codeOf = (check: Promise<unknown>) =>
-  check.then(
+const codeOf = (checking: Promise<unknown>) =>
+  checking.then(
     () => 'ok',
     ({ code }: { code: string }) => code,
   );
@@ -20,25 +22,25 @@ test('checks run one at a time, and callers of the same run share the result', a
     started.push(runId);
     return new Promise((resolve) => finish.push(() => resolve([{ name: 'digest', ok: true, finding: runId }])));
   }, LIMITS);
-  const checks = ['run_1', 'run_1', 'run_2', 'run_2'].map((runId) => queue.check(runId, 'a', pending()));
+  const checks = ['run_1', 'run_1', 'run_2', 'run_2'].map((runId) => check(queue, runId, 'a'));
   await expect.poll(() => started).toEqual(['run_1']);
   finish[0]?.();
   await expect.poll(() => started).toEqual(['run_1', 'run_2']);
   finish[1]?.();
-  expect((await Promise.all(checks)).map(([check]) => check?.finding)).toEqual(['run_1', 'run_1', 'run_2', 'run_2']);
+  expect((await Promise.all(checks)).map(([first]) => first?.finding)).toEqual(['run_1', 'run_1', 'run_2', 'run_2']);
   expect(started).toHaveLength(2);
 });
 
 test('one caller has a limited number of checks, others still get theirs, and joining a check is free', async () => {
   const queue = new VerifyQueue(endless, LIMITS);
-  const checks = [queue.check('run_1', 'a', pending()), queue.check('run_2', 'a', pending())].map(codeOf);
-  expect(await codeOf(queue.check('run_3', 'a', pending()))).toBe('TOO_MANY_REQUESTS');
+  const checks = [check(queue, 'run_1', 'a'), check(queue, 'run_2', 'a')].map(codeOf);
+  expect(await codeOf(check(queue, 'run_3', 'a'))).toBe('TOO_MANY_REQUESTS');
   checks.push(
-    codeOf(queue.check('run_3', 'b', pending())),
-    codeOf(queue.check('run_3', 'a', pending())),
-    codeOf(queue.check('run_4', 'b', pending())),
+    codeOf(check(queue, 'run_3', 'b')),
+    codeOf(check(queue, 'run_3', 'a')),
+    codeOf(check(queue, 'run_4', 'b')),
   );
-  expect(await codeOf(queue.check('run_5', 'c', pending()))).toBe('TOO_MANY_REQUESTS');
+  expect(await codeOf(check(queue, 'run_5', 'c'))).toBe('TOO_MANY_REQUESTS');
   await queue.close();
   expect(new Set(await Promise.all(checks))).toEqual(new Set(['SHUTTING_DOWN']));
 });
@@ -46,8 +48,20 @@ test('one caller has a limited number of checks, others still get theirs, and jo
 test('a caller that has left before its check begins takes no place', async () => {
   const queue = new VerifyQueue(endless, LIMITS);
   for (const id of ['run_1', 'run_2', 'run_3'])
-    expect(await codeOf(queue.check(id, 'a', AbortSignal.abort()))).toBe('SHUTTING_DOWN');
-  const check = codeOf(queue.check('run_4', 'a', pending()));
+    expect(await codeOf(check(queue, id, 'a', AbortSignal.abort()))).toBe('SHUTTING_DOWN');
+  const last = codeOf(check(queue, 'run_4', 'a'));
   await queue.close();
-  expect(await check).toBe('SHUTTING_DOWN');
+  expect(await last).toBe('SHUTTING_DOWN');
+});
+
+test('every caller of a check gets its progress', async () => {
+  const progress = { events: 1, total_events: 2, log_bytes: 0, total_log_bytes: 0 };
+  const queue = new VerifyQueue(async (_runId, _signal, onProgress) => {
+    onProgress?.(progress);
+    return [];
+  }, LIMITS);
+  const reports: object[] = [];
+  const caller = { key: 'a', left: new AbortController().signal, onProgress: (each: object) => reports.push(each) };
+  await Promise.all([queue.check('run_1', caller), queue.check('run_1', { ...caller }), check(queue, 'run_1', 'b')]);
+  expect(reports).toEqual([progress, progress]);
 });

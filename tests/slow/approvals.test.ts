@@ -1,5 +1,5 @@
-// Approvals, with the rehearsal program as the engine that asks for them: only a decision is an answer, silence
-// declines, and what was allowed once is never carried over.
+// Approvals with the rehearsal as the asking engine: only a decision is an answer, silence declines, and a permission
+// is never carried over.
 import { expect, test } from 'vitest';
 import type { Json } from '../../src/kernel/json.js';
 import { RequestError } from '../../src/run/request-error.js';
@@ -16,7 +16,7 @@ async function withBench(work: (bench: Bench, time: SimulatedTime) => Promise<vo
   const bench = await openBench(createRoot(), {
     clock: time.clock,
     timers: time.createTimers(),
-    host: { findProgram: async () => REHEARSAL },
+    runtime: { findProgram: async () => REHEARSAL },
   });
   try {
     await work(bench, time);

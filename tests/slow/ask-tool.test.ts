@@ -126,7 +126,7 @@ test.each([
   ['the nonce of another turn', writeReceipt('int_before'), 1],
   ['no nonce', 'Question recorded.', 1],
 ])(
-  'a question whose call in the output was answered with %s is asked once, and the rest is told',
+  'a question whose printed call got %s is asked once, and the difference is reported',
   async (_what, answer, told) => {
     const root = createRoot();
     const question = { prompt: 'Which?' };
@@ -147,7 +147,7 @@ test.each([
       { type: 'turn.completed', usage: {} },
     ]) console.log(JSON.stringify(line))`;
     const bench = await openBench(root, {
-      host: {
+      runtime: {
         findProgram: async () => [process.execPath, '-e', script, '--'],
         hasSession: async () => true,
         askTool: ['ask'],

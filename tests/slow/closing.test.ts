@@ -1,4 +1,4 @@
-// An orchestrator that is being closed takes nothing that nobody would play, and what it has taken is played.
+// An orchestrator that is closing refuses new work and finishes accepted work.
 import { expect, test } from 'vitest';
 import { alterStore } from '../support/altered-store.js';
 import { Gate } from '../support/gate.js';
@@ -10,12 +10,12 @@ test('an answer being stored at shutdown runs within the grace; a later one is r
   const bench = await openBench(createRoot(), {
     store: (store) =>
       alterStore(store, {
-        commit: async (change) => {
-          if (hold && change.resolve) {
+        append: async (change) => {
+          if (hold && change.before.status === 'waiting_user') {
             reached.open();
             await held.opened;
           }
-          return store.commit(change);
+          return store.append(change);
         },
       }),
   });

@@ -174,35 +174,32 @@ test('a journal file replaced by a folder is rewritten from the store, at once a
 test.each<[string, (sign: string) => void]>([
   ['a crash', (sign) => rmSync(sign)],
   ['a power cut after a clean end', (sign) => writeFileSync(sign, 'another-life-of-the-system\n')],
-])(
-  'the journal stands beside the database as files, byte for byte, and is made whole where it is not, after %s',
-  async (_what, leave) => {
-    const root = createRoot();
-    const bench = await openBench(root);
-    const { run_id: runId } = await bench.orchestrator.create({
-      engine: 'codex',
-      prompt: '[[events 2000 50]][[utf8]][[stderr 3]][[ask Which?]]',
-      execution_mode: 'interactive',
-    });
-    await bench.orchestrator.settled(runId);
-    const folder = runFolder(bench.data.path, runId).path;
-    const rasp = await bench.data.store.readJournal(runId, 'rasp', { limit: 100_000 });
-    const { fcmp } = await journalOf(bench, runId);
-    const check = () => {
-      expect(readFileSync(join(folder, 'rasp.jsonl'), 'utf8')).toBe(`${rasp.join('\n')}\n`);
-      expect(readFileSync(join(folder, 'fcmp.jsonl'), 'utf8')).toBe(`${fcmp.join('\n')}\n`);
-      expect(statSync(join(folder, 'rasp.jsonl')).mode & 0o077).toBe(0);
-    };
-    check();
-    await bench.close();
-    // One file torn, one gone; and no sign of a clean end in this life of the system.
-    leave(join(bench.data.path, 'exports.clean'));
-    writeFileSync(join(folder, 'rasp.jsonl'), 'torn');
-    rmSync(join(folder, 'fcmp.jsonl'));
-    const again = await openBench(root);
-    const preserved = await again.data.store.readJournal(runId, 'rasp', { fromSeq: rasp.length + 1, limit: 10 });
-    rasp.push(...preserved);
-    check();
-    await again.close();
-  },
-);
+])('journal files equal the database byte for byte, and are repaired after %s', async (_what, leave) => {
+  const root = createRoot();
+  const bench = await openBench(root);
+  const { run_id: runId } = await bench.orchestrator.create({
+    engine: 'codex',
+    prompt: '[[events 2000 50]][[utf8]][[stderr 3]][[ask Which?]]',
+    execution_mode: 'interactive',
+  });
+  await bench.orchestrator.settled(runId);
+  const folder = runFolder(bench.data.path, runId).path;
+  const rasp = await bench.data.store.readJournal(runId, 'rasp', { limit: 100_000 });
+  const { fcmp } = await journalOf(bench, runId);
+  const check = () => {
+    expect(readFileSync(join(folder, 'rasp.jsonl'), 'utf8')).toBe(`${rasp.join('\n')}\n`);
+    expect(readFileSync(join(folder, 'fcmp.jsonl'), 'utf8')).toBe(`${fcmp.join('\n')}\n`);
+    expect(statSync(join(folder, 'rasp.jsonl')).mode & 0o077).toBe(0);
+  };
+  check();
+  await bench.close();
+  // One file torn, one gone; and no sign of a clean end in this life of the system.
+  leave(join(bench.data.path, 'exports.clean'));
+  writeFileSync(join(folder, 'rasp.jsonl'), 'torn');
+  rmSync(join(folder, 'fcmp.jsonl'));
+  const again = await openBench(root);
+  const preserved = await again.data.store.readJournal(runId, 'rasp', { fromSeq: rasp.length + 1, limit: 10 });
+  rasp.push(...preserved);
+  check();
+  await again.close();
+});

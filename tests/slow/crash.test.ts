@@ -135,15 +135,18 @@ async function runVictim(
     [CHILD, JSON.stringify({ root, requests, response: RESPONSE, slots, queued, kill })],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
-  const limit = setTimeout(() => child.kill('SIGKILL'), CHILD_LIMIT_MS);
+  let hung = false;
+  const limit = setTimeout(() => {
+    hung = true;
+    child.kill('SIGKILL');
+  }, CHILD_LIMIT_MS);
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const began = performance.now();
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   clearTimeout(limit);
-  expect(performance.now() - began, 'the victim hung').toBeLessThan(CHILD_LIMIT_MS);
+  expect(hung, 'the victim hung').toBe(false);
   expect(code ?? signal, stderr).toBe(signal === null ? 0 : 'SIGKILL');
   const facts = stdout
     .split('\n')

@@ -1,5 +1,4 @@
-// A row that cannot be read is told by the id of its run, and takes no other with it: not in a list, not in verify, not
-// at a start.
+// An unreadable row is reported by its run id and affects no other: not in a list, not in verify, not at a start.
 import { existsSync, readFileSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -55,7 +54,7 @@ async function command(
   return { code, stdout: textOf(streams.stdout), stderr: textOf(streams.stderr) };
 }
 
-test.each(DAMAGES)('verify names the run and goes on, ls lists the others: %s', async (_what, assignment) => {
+test.each(DAMAGES)('verify names the run and continues, ls lists the others: %s', async (_what, assignment) => {
   const {
     data,
     ids: [first, middle, last],
@@ -81,10 +80,10 @@ test.each(DAMAGES)('verify names the run and goes on, ls lists the others: %s', 
   expect((await command((io) => verifyCommand('last', { data }, io))).code).toBe(0);
   const list = await command((io) => listCommand({ data, limit: 10, quiet: true }, io));
   expect([list.code, list.stdout]).toEqual([0, `${last}\n${first}\n`]);
-  expect(list.stderr).toContain(`run ${middle} is left out, what is stored of it is damaged`);
+  expect(list.stderr).toContain(`run ${middle} is not listed because its stored data is damaged`);
 });
 
-test.each(DAMAGES)('a server lists the others, and says of this one what it is: %s', async (_what, assignment) => {
+test.each(DAMAGES)('a server lists the others, and names the damage of this one: %s', async (_what, assignment) => {
   const {
     root,
     ids: [first, middle, last],
@@ -120,7 +119,7 @@ test.each(DAMAGES)('a server lists the others, and says of this one what it is: 
 });
 
 test.each(DAMAGES)(
-  'a start tells of it, ends what else was cut off, and makes the files of the others whole: %s',
+  'a start reports it, ends other interrupted runs and repairs their files: %s',
   async (_what, assignment) => {
     const {
       root,
@@ -169,7 +168,7 @@ test.each([`question_json = '{'`, `due_at = 'x'`])(
     db.close();
     const list = await command((io) => listCommand({ data, limit: 10, quiet: true }, io));
     expect([list.code, list.stdout]).toEqual([0, `${last}\n${first}\n`]);
-    expect(list.stderr).toContain(`run ${middle} is left out`);
+    expect(list.stderr).toContain(`run ${middle} is not listed`);
     expect((await command((io) => verifyCommand(middle, { data }, io))).code).toBe(1);
     const served = await serve({ root });
     served.bench.failures.length = 0;
@@ -349,7 +348,7 @@ test.each(['rasp', 'fcmp'] as const)(
   },
 );
 
-test('doctor finds a damaged row and a broken piece, says what it checked, and is content without them', async () => {
+test('doctor finds a damaged row and a broken piece, and reports what it checked', async () => {
   const {
     data,
     ids: [first, middle],

@@ -1,5 +1,4 @@
-// What parley doctor finds in a data directory that was damaged, and what it tells people to do; the summary of parley
-// verify --all.
+// The findings and advice of parley doctor for a damaged data directory; the summary of parley verify --all.
 import { appendFileSync, cpSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -125,9 +124,9 @@ test('doctor names only commands that exist as ways to save a damaged run', asyn
 test.each([
   ['tokens.json', '{x', /✗ tokens +\S+tokens\.json is not JSON\. .*delete it.*parley token add/],
   ['tokens.json', '[{"name":1}]', /✗ tokens +\S+tokens\.json: .*delete it.*parley token add/],
-  ['token', '', /✗ token +\S+token holds no token: delete it, and the next parley serve makes one/],
+  ['token', '', /✗ token +\S+token contains no token\. Delete it; the next parley serve creates a new token/],
   ['config.json', '{"slots":', /✗ config +\S+config\.json is not JSON\. Fix it, or delete it to use the defaults/],
-])('doctor finds a broken %s (%s) and tells what to do', async (name, text, told) => {
+])('doctor finds a broken %s (%s) and prints what to do', async (name, text, told) => {
   const { data } = await twoRuns();
   writeFileSync(join(data, name), text);
   const { code, stdout } = await doctor(data);

@@ -2,9 +2,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createEngineHost } from '../../src/host/engine-host.js';
-import { KnowledgeFile } from '../../src/host/knowledge-file.js';
-import { DEFAULT_SETTINGS } from '../../src/host/settings.js';
+import { createEngineRuntime } from '../../src/machine/create-engine-runtime.js';
+import { KnowledgeFile } from '../../src/machine/knowledge-file.js';
+import { DEFAULT_SETTINGS } from '../../src/settings/settings.js';
 import { systemTimers } from '../../src/process/timers.js';
 import type { CreateRunRequest } from '../../src/commands/create-request.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -51,13 +51,13 @@ async function openPlace(root = createRoot(), env: Record<string, string> = {}):
     askTool: [],
   };
   const file = new KnowledgeFile(join(root, 'data'));
-  const { explainUnusable, noteLogin } = createEngineHost(machine, DEFAULT_SETTINGS, {
+  const { explainUnusable, noteLogin } = createEngineRuntime(machine, DEFAULT_SETTINGS, {
     clock: { now: () => time.now },
     timers: systemTimers,
     file,
   });
   const bench = await openBench(root, {
-    host: {
+    runtime: {
       findProgram: async () => [bin],
       ...(explainUnusable ? { explainUnusable } : {}),
       ...(noteLogin ? { noteLogin } : {}),
@@ -78,7 +78,7 @@ async function openPlace(root = createRoot(), env: Record<string, string> = {}):
 const LOGGED_OUT = {
   code: 'ENGINE_LOGGED_OUT',
   message: expect.stringMatching(
-    /codex refused your login .* Log in: codex login, or set CODEX_API_KEY\. To create the run all the same: --force/,
+    /codex refused your login .* Log in: codex login, or set CODEX_API_KEY\. To create the run anyway: --force/,
   ),
 };
 
@@ -101,7 +101,7 @@ test('a login that the engine refused is not retried, however a run is created, 
   await place.bench.close();
 });
 
-test('force creates the run all the same, and one that succeeds clears the refusal', async () => {
+test('force creates the run anyway, and a success clears the refusal', async () => {
   const place = await openPlace();
   await place.play();
   expect(await place.play({ force: true })).toMatchObject({ error: { code: 'ENGINE_AUTH_REQUIRED' } });
@@ -144,9 +144,9 @@ test('the same request is the same run, with and without force', async () => {
 test('over HTTP a missing engine is a refusal with the way out, and force overrides it', async () => {
   const place = await openPlace();
   rmSync(place.bin);
-  const { explainUnusable } = place.bench.deps.host;
+  const { explainUnusable } = place.bench.deps.runtime;
   const served = await serve({
-    bench: { host: { ...(explainUnusable ? { explainUnusable } : {}), findProgram: async () => null } },
+    bench: { runtime: { ...(explainUnusable ? { explainUnusable } : {}), findProgram: async () => null } },
   });
   const post = (body: object) =>
     served.fetch('/v1/runs', { method: 'POST', body: JSON.stringify({ engine: 'codex', prompt: 'x', ...body }) });
@@ -166,7 +166,7 @@ test('the command line refuses a missing engine, says how to install it, and tak
   const refused = await parley(site, ['run', 'codex', 'hi'], { env });
   expect(refused.code).not.toBe(0);
   expect(refused.stderr).toContain(
-    'codex was not found on PATH (npm install -g @openai/codex). To create the run all the same: --force',
+    'codex was not found on PATH (npm install -g @openai/codex). To create the run anyway: --force',
   );
   const forced = await parley(site, ['run', 'codex', 'hi', '--force'], { env });
   expect(forced.stdout).toMatch(/✗ failed: ENGINE_NOT_FOUND/);

@@ -144,7 +144,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     await bench.close();
   });
 
-  test('a fork whose source is gone before it begins fails clearly, and starts nothing', async () => {
+  test('a fork whose source was deleted before its start fails clearly, and starts nothing', async () => {
     const root = createRoot();
     const first = await openBench(root);
     const ended = await play(first, engine, '[[done 1]]', { cwd: root });
@@ -190,7 +190,7 @@ test('a run in its first turn, or whose session exists only in its process, has 
   const root = createRoot();
   const bench = await openBench(root, {
     sticky: true,
-    host: { knownResume: () => ({ resumes: false, problem: null }) },
+    runtime: { knownResume: () => ({ resumes: false, problem: null }) },
   });
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[hang]]' });
   await expect(bench.orchestrator.fork(runId, { prompt: 'x' })).rejects.toMatchObject({ code: 'NO_SESSION' });
@@ -292,15 +292,15 @@ test('verify finds a changed row of a copied run, session or home; it ignores a 
     }
   };
   expect(await findWith({})).toEqual([]);
-  expect(await findWith(undefined)).toEqual(['rows: what the run was asked to do is not what its first event says']);
+  expect(await findWith(undefined)).toEqual(['rows: the request in the row of the run differs from its first event']);
   expect(await findWith({ run_id: other.run_id })).toEqual([
-    'rows: what the run was asked to do is not what its first event says',
+    'rows: the request in the row of the run differs from its first event',
   ]);
   expect(await findWith({ session: 'ffffffff-0000' })).toEqual([
-    `rows: the session ffffffff-0000 that it began with a copy of was never one of run ${source.run_id}`,
+    `rows: the copied session ffffffff-0000 never belonged to its source run ${source.run_id}`,
   ]);
   expect(await findWith({ home: other.spec.home })).toEqual([
-    `rows: the conversation that it began with a copy of is not in the home of run ${source.run_id}`,
+    `rows: the copied conversation is not in the home of its source run ${source.run_id}`,
   ]);
   await findWith({});
   const again = await openBench(root);

@@ -1,38 +1,35 @@
 // A store that cannot write any more: the engine is ended, nothing is half written, and the next start says what
 // happened.
+import { newStatus } from '../store/conformance.js';
 import { describe, expect, test } from 'vitest';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
-import type { RunChange, Store } from '../../src/store/store.js';
-import { alterStore } from '../support/altered-store.js';
+import type { RunAppend, Store } from '../../src/store/store.js';
+import { alterStore, isFlush } from '../support/altered-store.js';
 import { createRoot, expectSound, openBench } from '../support/orchestrated.js';
 
 const FULL = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC', syscall: 'write' });
 
 // From the first change on that the test names, nothing can be written.
-function fullFrom(store: Store, isFull: (change: RunChange) => boolean): Store {
+function fullFrom(store: Store, isFull: (change: RunAppend) => boolean): Store {
   let full = false;
   return new Proxy(store, {
     get: (target, name: keyof Store) => {
       const member = target[name];
-      if (name !== 'commit')
+      if (name !== 'append')
         return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
-      return async (change: RunChange) => {
+      return async (change: RunAppend) => {
         full ||= isFull(change);
         if (full) throw FULL;
-        return target.commit(change);
+        return target.append(change);
       };
     },
   });
 }
 
-const CASES: [string, (change: RunChange) => boolean, string][] = [
-  ['when the turn would begin', (change) => change.set?.status === 'running', 'queued'],
-  [
-    'in the middle of the output',
-    (change) => change.set?.status === undefined && change.journal !== undefined,
-    'running',
-  ],
-  ['when the run would begin to wait', (change) => change.set?.status === 'waiting_user', 'running'],
+const CASES: [string, (change: RunAppend) => boolean, string][] = [
+  ['when the turn would begin', (change) => newStatus(change) === 'running', 'queued'],
+  ['in the middle of the output', (change) => isFlush(change), 'running'],
+  ['when the run would begin to wait', (change) => newStatus(change) === 'waiting_user', 'running'],
 ];
 
 describe('a full disk', () => {
@@ -73,10 +70,9 @@ describe('a full disk', () => {
       const bench = await openBench(createRoot(), {
         store: (store) =>
           alterStore(store, {
-            commit: async (change) => {
+            append: async (change) => {
               // In the middle of the output, once.
-              if (!isFull || change.set?.status !== undefined || change.journal === undefined)
-                return store.commit(change);
+              if (!isFull || !isFlush(change)) return store.append(change);
               isFull = false;
               throw full;
             },

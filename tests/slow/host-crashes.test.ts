@@ -10,7 +10,7 @@ type Changes = NonNullable<Parameters<typeof openBench>[1]>;
 
 const REQUEUE: Changes = { settings: { recovery: { queued: 'requeue' } } };
 // The preparation of a turn never ends.
-const STUCK: Changes = { ...REQUEUE, host: { findProgram: () => new Promise<never>(() => {}) } };
+const STUCK: Changes = { ...REQUEUE, runtime: { findProgram: () => new Promise<never>(() => {}) } };
 
 // As if the process had died: nothing is written any more, and the lock is free.
 const crash = (bench: Bench) => bench.data.close();
@@ -70,7 +70,7 @@ describe('a queued run that is started again after a crash (recovery.queued: req
   test('is not counted when the process stops cleanly before the turn begins', async () => {
     const root = createRoot();
     const gate = new Gate();
-    const first = await openBench(root, { ...REQUEUE, host: { findProgram: () => gate.opened.then(() => null) } });
+    const first = await openBench(root, { ...REQUEUE, runtime: { findProgram: () => gate.opened.then(() => null) } });
     const run = await first.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
     await untilStarting(first, root);
     const closed = first.close();

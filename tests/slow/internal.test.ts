@@ -19,13 +19,13 @@ test.each([
       },
     },
   ],
-])('a failure in %s fails the run, with the reason and without a secret', async (_what, host) => {
-  const bench = await openBench(createRoot(), { host });
+])('a failure in %s fails the run, with the reason and without a secret', async (_what, runtime) => {
+  const bench = await openBench(createRoot(), { runtime });
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: 'say hello' });
   await bench.orchestrator.settled(runId);
   expect(await expectSound(bench, runId)).toMatchObject({
     status: 'failed',
-    error: { code: 'INTERNAL', message: 'The turn could not be played: [redacted] is broken' },
+    error: { code: 'INTERNAL', message: 'The turn could not be run: [redacted] is broken' },
   });
   expect(bench.failures).toHaveLength(1);
   bench.failures.length = 0;

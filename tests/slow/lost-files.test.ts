@@ -41,7 +41,7 @@ describe('a database whose files are taken away', () => {
     takeAway(path);
     await expect(store.createRun(newRun(2))).rejects.toMatchObject(GONE);
     await expect(
-      store.commit(change((created as { run: RunRecord }).run, { journal: flush(3, 1, null) })),
+      store.append(change((created as { run: RunRecord }).run, { journal: flush(3, 1, null) })),
     ).rejects.toMatchObject(GONE);
     expect(() => store.checkUsable?.()).toThrow('deleted or replaced');
     await close();
@@ -137,7 +137,7 @@ test.for(['as a command leaves it', 'as a server leaves it'])(
   },
 );
 
-test('a log that was left on a read-only file system is read, or it is said that it cannot be', async ({ skip }) => {
+test('a log on a read-only file system is read, or reported as unreadable', async ({ skip }) => {
   const site = createSite();
   const remount = mountData(site);
   if (!remount) return skip('no file system can be mounted here');

@@ -1,5 +1,6 @@
 // Turns that do not come to their end in the ordinary way: something of ours failed, or nobody plays them any more.
 // They are ended from their logs, and question, session and every byte are kept.
+import { newStatus } from '../store/conformance.js';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -54,9 +55,9 @@ async function expectKept(bench: Bench, runId: string, code: string): Promise<Ru
 describe.each(STAND_INS)('%s', (engine) => {
   test.each([
     ['an event of its output', isFlush],
-    ['its question', (change) => change.set?.status === 'waiting_user'],
+    ['its question', (change) => newStatus(change) === 'waiting_user'],
   ] as [string, typeof isFlush][])(
-    'a turn of which %s could not be stored once is ended with all that its logs show, and is tried again from there',
+    'a turn of which %s could not be stored is ended from its logs and can be retried',
     async (_what, isMeant) => {
       const root = createRoot();
       const bench = await openBench(root, { store: (store) => failOnce(store, isMeant, () => engineOver(root)) });
@@ -73,7 +74,7 @@ describe.each(STAND_INS)('%s', (engine) => {
   );
 });
 
-test('an engine that is silent is ended at once when what it printed before cannot be stored', async () => {
+test('a silent engine is ended at once when its earlier output cannot be stored', async () => {
   const root = createRoot();
   const time = new SimulatedTime();
   const bench = await openBench(root, {
@@ -105,7 +106,7 @@ test('a turn whose engine left a process holding its output is still judged, and
   const timers = { set: (ms: number, fire: () => void) => systemTimers.set(ms === DRAIN_LOOK_MS ? 0 : ms, fire) };
   const bench = await openBench(root, {
     timers,
-    host: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true },
+    runtime: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true },
   });
   const { run_id: runId } = await create(bench, 'codex', 'go on');
   await bench.orchestrator.settled(runId);
@@ -130,13 +131,13 @@ test('a line of unknown type read from the logs is reported with the version tha
     `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line)); ` +
     `require('fs').writeFileSync(${JSON.stringify(join(root, 'printed'))}, '')`;
   const versions = ['0.166.0', '0.999.0'];
-  const host = {
+  const runtime = {
     findProgram: async () => [process.execPath, '-e', script, '--'],
     versionOf: () => versions.shift(),
     hasSession: async () => true,
   };
   const bench = await openBench(root, {
-    host,
+    runtime,
     store: (store) => failOnce(store, isFlush, () => until(() => existsSync(join(root, 'printed')))),
   });
   const { run_id: runId } = await create(bench, 'codex', 'go on');
@@ -151,7 +152,7 @@ test('a line of unknown type read from the logs is reported with the version tha
 });
 
 test('a session that cannot be looked up counts as missing, and no failure of our own is reported', async () => {
-  const bench = await openBench(createRoot(), { host: BLIND });
+  const bench = await openBench(createRoot(), { runtime: BLIND });
   const asked = await create(bench, 'codex', '[[ask Which?]]');
   await bench.orchestrator.settled(asked.run_id);
   expect(await expectSound(bench, asked.run_id)).toMatchObject({
@@ -164,8 +165,8 @@ test('a session that cannot be looked up counts as missing, and no failure of ou
   expect(await bench.data.store.loadHandle(done.request_id)).toBeNull();
   // Nor when the logs are what is left of a turn.
   const broken = await openBench(createRoot(), {
-    host: BLIND,
-    store: (store) => failOnce(store, (change) => change.set?.status === 'succeeded'),
+    runtime: BLIND,
+    store: (store) => failOnce(store, (change) => newStatus(change) === 'succeeded'),
   });
   const lost = await create(broken, 'codex', '[[done 1]]');
   await broken.orchestrator.settled(lost.run_id);
@@ -175,7 +176,7 @@ test('a session that cannot be looked up counts as missing, and no failure of ou
   await bench.close();
 });
 
-test('a run that is running and that nobody plays is canceled from its logs', async () => {
+test('a running run without a worker is canceled from its logs', async () => {
   const actor = { kind: 'user' as const, name: 'ann' };
   let looks = 0;
   const loadRun = (store: Bench['data']['store']) => async (runId: string) => {
@@ -188,7 +189,7 @@ test('a run that is running and that nobody plays is canceled from its logs', as
     store: (store) => alterStore(store, { loadRun: loadRun(store) }),
   });
   const run = await create(bench, 'codex', 'go on');
-  await applyRunEvent(bench.deps, run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: 1 } });
+  await applyRunEvent(bench.deps, run, { event: 'turn.started', facts: NO_FACTS, epoch: 1 });
   expect(await bench.orchestrator.cancel(run.run_id, actor)).toMatchObject({ status: 'canceled' });
   await expectSound(bench, run.run_id);
   const { rasp } = await journalOf(bench, run.run_id);
@@ -208,9 +209,11 @@ test('an answer whose session is not stored any more is kept, and no engine is s
   db.close();
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'Postgres' });
   await bench.orchestrator.settled(runId);
-  expect(
-    await expectSound(bench, runId, ['rows: the session that the questions were asked in is not stored']),
-  ).toMatchObject({ status: 'failed', attempt_number: 2, error: { code: 'SESSION_RESUME_FAILED' } });
+  expect(await expectSound(bench, runId, ['rows: the session differs from the one in the events'])).toMatchObject({
+    status: 'failed',
+    attempt_number: 2,
+    error: { code: 'SESSION_RESUME_FAILED' },
+  });
   expect(startsIn(root)).toHaveLength(1);
   expect(await bench.data.store.loadInteraction(pending?.interaction_id ?? '')).toMatchObject({
     state: 'answered',
@@ -251,7 +254,7 @@ describe('the end of Parley', () => {
         await found.opened;
         return ['/nowhere/codex'];
       };
-      const bench = await openBench(root, { settings, host: { findProgram } });
+      const bench = await openBench(root, { settings, runtime: { findProgram } });
       const created = await create(bench, 'codex', '[[done 1]]');
       if (moment === 'while its program is looked for') await asked.opened;
       const closed = bench.close();

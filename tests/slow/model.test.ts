@@ -491,7 +491,7 @@ const restart = fc
   );
 
 test(
-  `whatever happens to runs, they are what the model says, and sound (${RUNS} histories)`,
+  `after any history, every run equals its model and verifies (${RUNS} histories)`,
   { timeout: 60_000 + RUNS * 10_000 },
   async () => {
     const later = fc.commands(

@@ -162,9 +162,9 @@ test('members that a newer version added are no damage', async () => {
 test('reply names the damage of a question instead of failing on it', async () => {
   await changed('interactions', `question_json = '${QUESTIONS[1]}'`, async () => {
     const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
-    await expect(replyCommand(ids[1] ?? '', 'a', { data: join(root, 'data') }, createIo(streams))).rejects.toThrow(
-      /question_json of question/,
-    );
+    await expect(
+      replyCommand(ids[1] ?? '', { text: 'a', data: join(root, 'data') }, createIo(streams)),
+    ).rejects.toThrow(/question_json of question/);
   });
 });
 

@@ -1,5 +1,4 @@
-// What is asked for in the same moment as something else that is still being written: it counts as if it had been
-// written.
+// Requests that arrive while another write is in progress: they behave as if it were already stored.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -8,7 +7,7 @@ import { alterStore } from '../support/altered-store.js';
 import { createRoot, openBench } from '../support/orchestrated.js';
 
 test.each([0, 5, 10, 15, 20, 30, 60])(
-  'a run that is canceled while Parley ends has its last event in its files, too (%i steps later)',
+  'a run that is canceled during a shutdown has its last event in its files (%i steps later)',
   async (steps) => {
     const root = createRoot();
     const bench = await openBench(root);
@@ -90,7 +89,7 @@ test('the home of a run that another continues is never moved by a delete that i
   const { run_id: continued } = await bench.orchestrator.continueFrom(id, { prompt: '[[answer More.]]' });
   await expect(bench.orchestrator.delete(id)).rejects.toMatchObject({
     code: 'SESSION_IN_USE',
-    message: expect.stringContaining(`run ${continued} continues`) as string,
+    message: expect.stringContaining(`${continued} continues`) as string,
   });
   // Its folder is put aside only when its rows are about to go.
   expect(asked).toEqual([]);

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { createRoot, expectSound, journalOf, openBench } from '../support/orchestrated.js';
 
 test.each(['codex', 'gemini', 'iflow', 'opencode'])(
-  '%s that answers with another session id is ended at once, and what it was about to do is not done',
+  '%s that names another session id is ended at once, before its next action',
   async (engine) => {
     const root = createRoot();
     const bench = await openBench(root);

@@ -35,7 +35,7 @@ test('arguments, environment and working directory arrive as given', async () =>
   expect(JSON.parse(pty.output())).toEqual([["it's", '$HOME "x"'], 'hello', '/']);
 });
 
-test('what is typed arrives and is echoed; a pattern matches only what is new', async () => {
+test('typed text arrives and is echoed; a pattern matches only new output', async () => {
   const pty = program(
     'process.stdout.write("> "); require("readline").createInterface({ input: process.stdin }).on("line", (line) ' +
       '=> process.stdout.write("<" + line + ">\\n> "))',
@@ -74,7 +74,7 @@ test('UTF-8 passes whole in both directions', async () => {
   expect(pty.output()).toContain(`${text}end`);
 });
 
-test('a wait fails with the output so far when the program ends or the time is over', async () => {
+test('a wait fails with the output so far when the program exits or the time expires', async () => {
   const ended = program('console.log("only this")');
   await expect(ended.waitFor('something else')).rejects.toThrow(/it ended before something else came[^]*only this/);
   const silent = program(`console.log("only this"); ${STAY}`, { limitMs: 1500 });
@@ -93,7 +93,7 @@ test('killing ends the program even if it ignores the end of its terminal', asyn
   expect(isAlive(pid)).toBe(false);
 });
 
-test('a command that does not exist is told by its exit code', async () => {
+test('a missing command is reported by its exit code', async () => {
   const pty = openPty(['/nowhere/at-all']);
   expect(await pty.exit).toBe(127);
   expect(pty.output()).toContain('not found');

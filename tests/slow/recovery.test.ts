@@ -1,4 +1,6 @@
-// What a start makes of runs that were left in the middle: nothing that their logs and files still show is lost.
+// How a start recovers interrupted runs: nothing that their logs and files contain is lost.
+import { isFlush } from '../support/altered-store.js';
+import { newStatus } from '../store/conformance.js';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -12,7 +14,7 @@ import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import { runFolder } from '../../src/journal/run-folder.js';
 import { NO_FACTS } from '../../src/run/guards.js';
-import type { RunChange, RunRecord, Store } from '../../src/store/store.js';
+import type { RunAppend, RunRecord, Store } from '../../src/store/store.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 import { SimulatedTime } from '../support/simulated-timers.js';
 import { STAND_INS } from '../support/stand-in.js';
@@ -28,7 +30,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 // A store that stops taking changes from the one on that the test names, until it is mended.
 function failing(
   store: Store,
-  isFirst: (change: RunChange) => boolean,
+  isFirst: (change: RunAppend) => boolean,
 ): { store: Store; mend: () => void; failed: () => number } {
   let broken = false;
   let mended = false;
@@ -36,11 +38,11 @@ function failing(
   const proxy = new Proxy(store, {
     get: (target, name: keyof Store) => {
       const member = target[name];
-      if (name !== 'commit')
+      if (name !== 'append')
         return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
-      return async (change: RunChange) => {
+      return async (change: RunAppend) => {
         broken ||= isFirst(change);
-        if (!broken || mended) return target.commit(change);
+        if (!broken || mended) return target.append(change);
         failed += 1;
         throw new Error('the disk is full');
       };
@@ -61,7 +63,7 @@ async function waitingRun(bench: Bench, engine = 'codex') {
 }
 
 describe.each(STAND_INS)('%s', (engine) => {
-  test('a waiting run whose session is gone fails with SESSION_RESUME_FAILED and reports its question', async () => {
+  test('a waiting run without its session fails with SESSION_RESUME_FAILED and reports its question', async () => {
     const root = createRoot();
     const bench = await openBench(root);
     const waiting = await waitingRun(bench, engine);
@@ -94,7 +96,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     const root = createRoot();
     const bench = await openBench(root);
     await bench.orchestrator.close();
-    const { store } = failing(bench.data.store, (change) => change.set?.status === 'waiting_user');
+    const { store } = failing(bench.data.store, (change) => newStatus(change) === 'waiting_user');
     const orchestrator = await Orchestrator.open(
       { ...bench.deps, store },
       { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} },
@@ -131,7 +133,7 @@ describe.each(STAND_INS)('%s', (engine) => {
 // A run as a crash leaves it: running, with a log that nobody has read.
 async function cutOff(bench: Bench, log: Buffer | string): Promise<RunRecord> {
   const run = await bench.orchestrator.create({ engine: 'codex', prompt: 'go on', execution_mode: 'interactive' });
-  const applied = await applyRunEvent(bench.deps, run, { event: 'turn.started', facts: NO_FACTS, set: { epoch: 1 } });
+  const applied = await applyRunEvent(bench.deps, run, { event: 'turn.started', facts: NO_FACTS, epoch: 1 });
   if (!applied.applied) throw new Error('the turn has not begun');
   const { path, logs } = runFolder(bench.data.path, run.run_id).attempt(1);
   mkdirSync(path, { recursive: true });
@@ -144,7 +146,7 @@ describe('a start', () => {
     ['fail', 'failed'],
     ['requeue', 'succeeded'],
   ] as const)(
-    'ends a running run with ORCHESTRATOR_RESTART_INTERRUPTED, and with the setting %s a queued one has %s',
+    'fails a running run as interrupted, and with the setting %s a queued one has %s',
     async (queued, status) => {
       const root = createRoot();
       const bench = await openBench(root, { settings: { slots: 0 } });
@@ -171,7 +173,7 @@ describe('a start', () => {
     },
   );
 
-  test('has made the files of a run whole that was cut off, when its end can be seen', async () => {
+  test('repairs the files of an interrupted run before its end is visible', async () => {
     const root = createRoot();
     const bench = await openBench(root, { settings: { slots: 0 } });
     const { run_id: runId } = await cutOff(bench, 'a line\n');
@@ -232,7 +234,7 @@ describe('a start', () => {
       if (home === runs[1].spec.home) throw new Error('the home cannot be read');
       return true;
     };
-    const again = await openBench(root, { host: { hasSession } });
+    const again = await openBench(root, { runtime: { hasSession } });
     expect(await expectSound(again, runs[1].run_id)).toEqual(runs[1]);
     for (const run of [runs[0], runs[2]]) {
       expect((await expectSound(again, run.run_id)).status).toBe('waiting_user');
@@ -253,7 +255,7 @@ describe('a start', () => {
     db.exec(`UPDATE request_interactive_runtime
       SET session_handle_json = replace(session_handle_json, '"session_id"', '"process"')`);
     db.close();
-    const again = await openBench(root, { host: { hasSession: async () => true } });
+    const again = await openBench(root, { runtime: { hasSession: async () => true } });
     expect(await again.data.store.loadRun(run.run_id)).toMatchObject({
       status: 'failed',
       error: { code: 'SESSION_RESUME_FAILED' },
@@ -295,7 +297,7 @@ describe('the wish to cancel', () => {
     const bench = await openBench(root);
     await bench.orchestrator.close();
     const actor = { kind: 'user' as const, name: 'ann' };
-    const { store } = failing(bench.data.store, (change) => change.set?.status === 'canceled');
+    const { store } = failing(bench.data.store, (change) => newStatus(change) === 'canceled');
     const orchestrator = await Orchestrator.open(
       { ...bench.deps, store },
       { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} },
@@ -323,10 +325,7 @@ describe('a store that fails and works again', () => {
     const bench = await openBench(createRoot());
     await bench.orchestrator.close();
     const time = new SimulatedTime();
-    const broken = failing(
-      bench.data.store,
-      (change) => change.set?.status === undefined && change.journal !== undefined,
-    );
+    const broken = failing(bench.data.store, (change) => isFlush(change));
     const orchestrator = await Orchestrator.open(
       { ...bench.deps, store: broken.store, timers: time.createTimers(), clock: time.clock },
       { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} },
@@ -348,11 +347,11 @@ describe('a store that fails and works again', () => {
     await bench.data.close();
   });
 
-  test('before a turn has begun: the run stays queued and is played then', async () => {
+  test('before a turn has started: the run stays queued and runs later', async () => {
     const bench = await openBench(createRoot());
     await bench.orchestrator.close();
     const time = new SimulatedTime();
-    const broken = failing(bench.data.store, (change) => change.set?.status === 'running');
+    const broken = failing(bench.data.store, (change) => newStatus(change) === 'running');
     const orchestrator = await Orchestrator.open(
       { ...bench.deps, store: broken.store, timers: time.createTimers(), clock: time.clock },
       { slots: 1, recovery: { queued: 'fail' }, onFailure: () => {} },
@@ -423,7 +422,7 @@ describe('admission', () => {
   });
 });
 
-test('the result of a run is a file too, told by an event with its hash', async () => {
+test('the result of a run is also a file, named by an event with its hash', async () => {
   const bench = await openBench(createRoot());
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done {"n":[1,"é"]}]]' });
   await bench.orchestrator.settled(runId);
@@ -447,7 +446,7 @@ test('a Gemini session id other than the chosen one is reported, and the handle 
   ];
   const script = `for (const line of ${JSON.stringify(lines)}) console.log(JSON.stringify(line))`;
   const bench = await openBench(createRoot(), {
-    host: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true },
+    runtime: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true },
   });
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'gemini', prompt: 'x' });
   const run = await bench.orchestrator.settled(runId);

@@ -8,10 +8,10 @@ import type { InteractionRecord, RunRecord } from '../../src/store/store.js';
 import { createRoot, expectSound, journalOf, openBench, type Bench } from '../support/orchestrated.js';
 import { REHEARSAL } from '../support/rehearsal.js';
 
-const HOST = { findProgram: async () => REHEARSAL };
+const RUNTIME = { findProgram: async () => REHEARSAL };
 
 async function withBench(work: (bench: Bench) => Promise<void>): Promise<void> {
-  const bench = await openBench(createRoot(), { host: HOST });
+  const bench = await openBench(createRoot(), { runtime: RUNTIME });
   try {
     await work(bench);
   } finally {
@@ -104,10 +104,10 @@ describe('without directives', () => {
 
   test('its question survives the end of everything', async () => {
     const root = createRoot();
-    const first = await openBench(root, { host: HOST });
+    const first = await openBench(root, { runtime: RUNTIME });
     const waiting = await play(first, 'Tidy up the tests.');
     await first.close();
-    const second = await openBench(root, { host: HOST });
+    const second = await openBench(root, { runtime: RUNTIME });
     expect(await answer(second, waiting, 'Not at all')).toMatchObject({
       status: 'succeeded',
       result: { answer: 'Not at all' },
@@ -117,7 +117,7 @@ describe('without directives', () => {
 });
 
 describe('an approval', () => {
-  test('takes a decision and nothing else, and then the run goes on', async () => {
+  test('accepts a decision and nothing else, and then the run continues', async () => {
     await withBench(async (bench) => {
       const waiting = await play(bench, '[[approve rm -r build]][[answer Gone.]][[done {"ok":true}]]');
       const { interaction_id: id, question } = await pendingOf(bench, waiting);
@@ -140,7 +140,7 @@ describe('an approval', () => {
     });
   });
 
-  test('that was declined goes on without the command, and each option is a reply that is taken', async () => {
+  test('that was declined continues without the command, and each option is an accepted reply', async () => {
     await withBench(async (bench) => {
       const waiting = await play(bench, '[[approve rm -r build]][[done 1]]');
       const { question } = await pendingOf(bench, waiting);

@@ -326,7 +326,7 @@ describe('a reply', () => {
     });
   });
 
-  test('is told to the engine even when the clock has gone back since the question before', async () => {
+  test('reaches the engine even when the clock was set back since the previous question', async () => {
     await withScene(async (scene) => {
       const first = await scene.create(`${ASK}${ASK}[[done 1]]`);
       scene.time.setClock(scene.time.now - 3_600_000);
@@ -462,7 +462,7 @@ describe('when nobody answers in time', () => {
     });
   });
 
-  test('a time of a hundred years is kept and told, and the question is answered before or decided after', async () => {
+  test('a timeout of a hundred years is kept and shown, and the question can be answered', async () => {
     await withScene(async (scene) => {
       const options = {
         ...NOT_STRICT,
@@ -486,7 +486,7 @@ describe('when nobody answers in time', () => {
     });
   });
 
-  test('nothing is decided before the time is over', async () => {
+  test('nothing is decided before the time expires', async () => {
     await withScene(async (scene) => {
       const waiting = await scene.create(ASK, { runtime_options: NOT_STRICT });
       scene.time.advance((TIMEOUT_SEC - 60) * 1000);
@@ -602,7 +602,7 @@ describe('creating a run', () => {
     });
   });
 
-  test('again with one request id is answered although its directory is gone since', async () => {
+  test('repeated with one request id succeeds although its directory was deleted since', async () => {
     await withScene(async (scene) => {
       const cwd = join(scene.root, 'work');
       mkdirSync(cwd);
@@ -662,8 +662,8 @@ describe('a turn', () => {
   });
 
   test.each<[string, Changes]>([
-    ['is not installed', { host: { findProgram: async () => null } }],
-    ['cannot be started', { host: { findProgram: async () => ['/nowhere/codex'] } }],
+    ['is not installed', { runtime: { findProgram: async () => null } }],
+    ['cannot be started', { runtime: { findProgram: async () => ['/nowhere/codex'] } }],
   ])('whose engine %s fails with ENGINE_NOT_FOUND, from queued over running', async (_what, changes) => {
     await withScene(async (scene) => {
       const run = await scene.create('[[done 1]]');
@@ -726,7 +726,7 @@ describe('a turn', () => {
         expect(await scene.settled(run)).toEqual(canceled);
         expect(canceled.status).toBe('canceled');
       },
-      { host: { findProgram } },
+      { runtime: { findProgram } },
     );
   });
 
@@ -768,7 +768,7 @@ describe('a turn', () => {
     await until(() => bench.failures.length > 0);
   });
 
-  test('that is cut off by a shutdown fails with its code, and its conversation is what the journal says', async () => {
+  test('that is cut off by a shutdown fails with its code, and its conversation equals the journal', async () => {
     const root = createRoot();
     const bench = await openBench(root);
     const { run_id: id } = await bench.orchestrator.create({ ...hanging, prompt: ECHO });

@@ -2,6 +2,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.js';
+import { systemTimers } from '../../src/process/timers.js';
+import { TurnWriter } from '../../src/turn/turn-writer.js';
 import { applyRunEvent } from '../../src/journal/apply-run-event.js';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
 import type { RecoverySettings } from '../../src/recovery/recover.js';
@@ -25,7 +28,7 @@ async function cutOff(
   const applied = await applyRunEvent(bench.deps, run, {
     event: 'turn.started',
     facts: NO_FACTS,
-    set: { epoch: 1 },
+    epoch: 1,
     before,
   });
   if (!applied.applied) throw new Error('the turn has not begun');
@@ -74,9 +77,9 @@ describe('after a start with recovery.running="retry"', () => {
       });
       const { store } = bench.data;
       const crashing = alterStore(store, {
-        commit: async (change) => {
-          if (change.create === undefined) return store.commit(change);
-          if (moment === 'after') await store.commit(change);
+        append: async (change) => {
+          if (change.create === undefined) return store.append(change);
+          if (moment === 'after') await store.append(change);
           throw new Error('the process is gone');
         },
       });
@@ -104,7 +107,7 @@ describe('after a start with recovery.running="retry"', () => {
     const first = await openBench(root, { settings: { recovery: RETRY, slots: 0 } });
     const [retry] = await retriesOf(first, id);
     if (!retry) throw new Error('there is no retry');
-    await applyRunEvent(first.deps, retry, { event: 'turn.started', facts: NO_FACTS, set: { epoch: 1 } });
+    await applyRunEvent(first.deps, retry, { event: 'turn.started', facts: NO_FACTS, epoch: 1 });
     await first.close();
     const second = await openBench(root, { settings: { recovery: RETRY } });
     expect(await expectSound(second, retry.run_id)).toMatchObject(INTERRUPTED);
@@ -141,12 +144,11 @@ describe('after a start with recovery.running="retry"', () => {
       settings: { slots: 0 },
       store: (store) => alterStore(store, { listRunIds: async () => [] }),
     });
-    await wishing.data.store.commit({
-      run_id: run.run_id,
-      expect: { status: 'running', epoch: 1, rasp_seq: run.heads.rasp_seq },
-      now: run.updated_at,
-      set: { cancel_requested: { at: 1, actor: null } },
-    });
+    await new TurnWriter(
+      { store: wishing.data.store, clock: systemClock, timers: systemTimers },
+      run,
+      () => {},
+    ).recordCancel({ at: systemClock.now(), actor: null });
     await wishing.close();
     const bench = await openBench(root, { settings: { recovery: RETRY } });
     expect(await expectSound(bench, run.run_id)).toMatchObject({ status: 'canceled' });
@@ -240,7 +242,7 @@ test('a server drains at SIGTERM: it refuses replies and new work, finishes turn
   // A command is told the same, and not that the data directory is in use.
   expect(await parley(site, ['reply', waiting, 'x'])).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('is being stopped') as string,
+    stderr: expect.stringContaining('is shutting down') as string,
   });
   // What is there can still be read, and the question is still open.
   expect((await server.client.get(running)).status).toBe('running');

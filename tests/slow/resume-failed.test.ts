@@ -3,9 +3,9 @@
 import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { TurnRefusedError } from '../../src/run/turn-refused-error.js';
+import { refuseTurn, TurnRefusedError } from '../../src/run/turn-refused-error.js';
 import type { RunRecord } from '../../src/store/store.js';
-import { createRoot, expectSound, openBench, standInHost, type Bench } from '../support/orchestrated.js';
+import { createRoot, expectSound, openBench, standInRuntime, type Bench } from '../support/orchestrated.js';
 import { STAND_INS, type StandIn } from '../support/stand-in.js';
 
 const BIN = new URL('../stand-ins/bin/', import.meta.url).pathname;
@@ -29,11 +29,11 @@ async function waitWith(engine: string, rest: object = {}): Promise<Waiting> {
     `#!/bin/sh\nexec ${join(BIN, engine === 'codex-app-server' ? `${engine}-stand-in` : engine)} "$@"\n`,
   );
   chmodSync(program, 0o755);
-  const { environment } = standInHost(root);
+  const { environment } = standInRuntime(root);
   const waiting: { failing: Error | null } = { failing: null };
   const bench = await openBench(root, {
     settings: { residents: { parkAfterMs: 0, max: 0 } },
-    host: {
+    runtime: {
       findProgram: async () => [program],
       environment: (...args) => {
         if (waiting.failing) throw waiting.failing;
@@ -93,7 +93,7 @@ test.each(ENGINES.flatMap((engine) => DAMAGE.map(([what, code, damage]) => [engi
 
 test.each(['codex', 'codex-app-server'] as const)('%s: a program that cannot be found any more', async (engine) => {
   const waiting = await waitWith(engine);
-  Object.assign(waiting.bench.deps.host, { findProgram: async () => null });
+  Object.assign(waiting.bench.deps.runtime, { findProgram: async () => null });
   expect((await waiting.answer()).error).toMatchObject({
     code: 'SESSION_RESUME_FAILED',
     details: { cause: { code: 'ENGINE_NOT_FOUND', message: expect.stringContaining('not found') } },
@@ -101,25 +101,28 @@ test.each(['codex', 'codex-app-server'] as const)('%s: a program that cannot be 
   await waiting.bench.close();
 });
 
-test.each(['codex', 'codex-app-server'] as const)('%s: a home that is gone, or that is a file now', async (engine) => {
-  for (const replace of [() => {}, (home: string) => writeFileSync(home, '')]) {
-    const waiting = await waitWith(engine);
-    const home = String(waiting.run.spec.home);
-    renameSync(home, `${home}.gone`);
-    replace(home);
-    const { error } = await waiting.answer();
-    expect(error).toMatchObject({
-      code: 'SESSION_RESUME_FAILED',
-      details: { cause: { message: expect.stringContaining(home) } },
-    });
-    await waiting.bench.close();
-  }
-});
+test.each(['codex', 'codex-app-server'] as const)(
+  '%s: a home that was deleted or replaced by a file',
+  async (engine) => {
+    for (const replace of [() => {}, (home: string) => writeFileSync(home, '')]) {
+      const waiting = await waitWith(engine);
+      const home = String(waiting.run.spec.home);
+      renameSync(home, `${home}.gone`);
+      replace(home);
+      const { error } = await waiting.answer();
+      expect(error).toMatchObject({
+        code: 'SESSION_RESUME_FAILED',
+        details: { cause: { message: expect.stringContaining(home) } },
+      });
+      await waiting.bench.close();
+    }
+  },
+);
 
 test('a workspace or settings that are refused, and a machine that refuses', async () => {
   const refusals = [
-    new TurnRefusedError('WORKING_FOLDER_UNUSABLE', 'it has plugins'),
-    new TurnRefusedError('ENGINE_SETTINGS_INVALID', 'config.toml cannot be read as TOML'),
+    refuseTurn('WORKING_FOLDER_UNUSABLE.programs', { path: 'x', programs: 'plugins', engine: 'codex' }),
+    refuseTurn('ENGINE_SETTINGS_INVALID.form', { file: 'config.toml', form: 'TOML' }),
     Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', syscall: 'mkdir' }),
   ];
   for (const failing of refusals) {
@@ -129,7 +132,10 @@ test('a workspace or settings that are refused, and a machine that refuses', asy
     expect(error).toMatchObject({
       code: 'SESSION_RESUME_FAILED',
       details: {
-        cause: { code: failing instanceof TurnRefusedError ? failing.code : 'INTERNAL', message: failing.message },
+        cause: {
+          code: failing instanceof TurnRefusedError ? failing.error.code : 'INTERNAL',
+          message: expect.stringContaining(failing.message) as string,
+        },
       },
     });
     await waiting.bench.close();
@@ -151,7 +157,7 @@ test('a first turn keeps its own code', async () => {
   mkdirSync(join(root, 'work'));
   copyFileSync(join(BIN, 'codex'), join(root, 'codex'));
   chmodSync(join(root, 'codex'), 0o644);
-  const bench = await openBench(root, { host: { findProgram: async () => [join(root, 'codex')] } });
+  const bench = await openBench(root, { runtime: { findProgram: async () => [join(root, 'codex')] } });
   const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: 'x' });
   expect((await bench.orchestrator.settled(id)).error).toMatchObject({ code: 'ENGINE_NOT_FOUND' });
   await bench.close();

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSy
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { findEngine } from '../../src/engines/registry.js';
-import { EngineKnowledge } from '../../src/host/engine-knowledge.js';
-import { createEngineHost } from '../../src/host/engine-host.js';
-import { KnowledgeFile } from '../../src/host/knowledge-file.js';
-import { DEFAULT_SETTINGS } from '../../src/host/settings.js';
+import { EngineKnowledge } from '../../src/machine/programs/engine-knowledge.js';
+import { createEngineRuntime } from '../../src/machine/create-engine-runtime.js';
+import { KnowledgeFile } from '../../src/machine/knowledge-file.js';
+import { DEFAULT_SETTINGS } from '../../src/settings/settings.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { systemTimers } from '../../src/process/timers.js';
 import { createRoot, expectSound, journalOf, openBench, type Bench } from '../support/orchestrated.js';
@@ -68,7 +68,7 @@ function writeProgram(path: string, script: string): void {
 async function openProbed(place: Place, knowledge: EngineKnowledge, sticky = false): Promise<Bench> {
   const bench = await openBench(place.root, {
     sticky,
-    host: { knownResume: (engine) => knowledge.known(engine), probeResume: (engine) => knowledge.learn(engine) },
+    runtime: { knownResume: (engine) => knowledge.known(engine), probeResume: (engine) => knowledge.learn(engine) },
   });
   closing.push(() => bench.close());
   return bench;
@@ -79,7 +79,7 @@ async function warningsOf(bench: Bench, runId: string): Promise<unknown[]> {
   return rasp.filter(({ data }) => data['code'] === 'RESUME_NOT_PROVED').map(({ data }) => data['message']);
 }
 
-describe('what is known of a program', () => {
+describe('stored facts about a program', () => {
   test('one probe serves all callers, and the next process reads its result from the data directory', async () => {
     const place = createPlace(RESUMES);
     const knowledge = place.knowledge();
@@ -133,7 +133,7 @@ describe('what is known of a program', () => {
   );
 
   test('a bundled engine needs no probe', async () => {
-    const host = createEngineHost(
+    const runtime = createEngineRuntime(
       {
         user: { home: '/', env: {} },
         node: process.execPath,
@@ -145,7 +145,7 @@ describe('what is known of a program', () => {
       DEFAULT_SETTINGS,
       { clock: { now: () => 0 }, timers: systemTimers },
     );
-    expect(host.knownResume?.(findEngine('rehearsal'))).toMatchObject({ resumes: true });
+    expect(runtime.knownResume?.(findEngine('rehearsal'))).toMatchObject({ resumes: true });
   });
 });
 
@@ -189,7 +189,7 @@ describe('a run', () => {
   test('is created without waiting for its probe', async () => {
     const bench = await openBench(createRoot(), {
       settings: { plays: false },
-      host: { knownResume: () => null, probeResume: () => new Promise(() => {}) },
+      runtime: { knownResume: () => null, probeResume: () => new Promise(() => {}) },
     });
     closing.push(() => bench.close());
     const run = await bench.orchestrator.create({ engine: 'codex', prompt: 'x', execution_mode: 'interactive' });
@@ -198,7 +198,7 @@ describe('a run', () => {
 
   test('records that a probe has not ended in time, and starts', async () => {
     const bench = await openBench(createRoot(), {
-      host: { knownResume: () => null, probeResume: () => new Promise(() => {}) },
+      runtime: { knownResume: () => null, probeResume: () => new Promise(() => {}) },
     });
     closing.push(() => bench.close());
     const { run_id: id } = await bench.orchestrator.create({

@@ -197,17 +197,17 @@ test('never more engines work at once than there are slots', async () => {
   );
 });
 
-test('an engine prints no further while what it printed is not stored, and goes on when it is', async () => {
+test('an engine pauses while its output is not stored, and continues afterwards', async () => {
   const gate = new Gate();
   const held = new Gate();
   const hold = (store: Bench['data']['store']) =>
     alterStore(store, {
-      commit: async (change) => {
+      append: async (change) => {
         if (isFlush(change)) {
           held.open();
           await gate.opened;
         }
-        return store.commit(change);
+        return store.append(change);
       },
     });
   await withBench(

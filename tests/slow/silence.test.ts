@@ -58,7 +58,7 @@ const waits = (gate: string, engine = 'codex'): string =>
   `[[${engine === 'codex-app-server' ? 'run' : 'tool'} until test -e ${gate}; do sleep 0.02; done]]`;
 
 test.each(['codex', 'gemini', 'codex-app-server'])(
-  '%s: a silent tool call outlives the idle limit, is reported once, and the turn goes on',
+  '%s: a silent tool call outlives the idle limit, is reported once, and the turn continues',
   async (engine) => {
     await withScene(async ({ bench, time, gate, run, view, data, ended }) => {
       const created = await run(engine, `${waits(gate, engine)}[[done 1]]`);
@@ -175,7 +175,7 @@ test('the limits in force are recorded at creation: those of the run, else the s
     });
     await ended(plain);
   });
-  const turnDefaults = { turn_timeout_sec: 60, idle_timeout_sec: 61, tool_timeout_sec: 62, silence_notice_sec: 63 };
+  const limits = { turn_timeout_sec: 60, idle_timeout_sec: 61, tool_timeout_sec: 62, silence_notice_sec: 63 };
   await withScene(
     async ({ run, ended }) => {
       const set = await run('codex', '[[done 1]]', { turn_timeout_sec: null, tool_timeout_sec: 7 });
@@ -187,7 +187,7 @@ test('the limits in force are recorded at creation: those of the run, else the s
       });
       await ended(set);
     },
-    { turnDefaults },
+    { runDefaults: () => ({ mode: null, permission: 'workspace-write', model: {}, limits }) },
   );
 });
 

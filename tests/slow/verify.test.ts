@@ -2,7 +2,7 @@
 import { appendFileSync, cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { verifyCommand } from '../../src/cli/reading/audit.js';
 import { runFolder } from '../../src/journal/run-folder.js';
 import { verifyRun } from '../../src/audit/verify-run.js';
@@ -17,8 +17,9 @@ import { saysTheSame } from '../support/packed-pieces.js';
 const CHECKS = ['digest', 'order', 'form', 'chart', 'rows', 'hashes', 'cover', 'conversation', 'files', 'result'];
 let original = '';
 let runId = '';
+let canceledId = '';
 
-// A run of two turns with a result.
+// A run of two turns with a result, and one that was canceled in its first turn.
 beforeAll(async () => {
   original = createRoot();
   const bench = await openBench(original);
@@ -39,20 +40,35 @@ beforeAll(async () => {
   );
   await bench.orchestrator.quiet();
   expect((await bench.data.store.loadRun(runId))?.status).toBe('succeeded');
+  const { run_id: canceled } = await bench.orchestrator.create({
+    engine: 'codex',
+    prompt: '[[answer Hello.]][[hang]]',
+    execution_mode: 'interactive',
+    permission: 'full',
+  });
+  canceledId = canceled;
+  await vi.waitFor(
+    async () =>
+      expect((await bench.data.store.readJournal(canceled, 'rasp', { limit: 100 })).join()).toContain('agent.message'),
+    { timeout: 20_000 },
+  );
+  await bench.orchestrator.cancel(canceled, { kind: 'user', name: 'ann' });
+  expect((await bench.data.store.loadRun(canceled))?.status).toBe('canceled');
   await bench.close();
 });
 
 // What is found in a copy after something was done to it: check by check, what is wrong.
 async function find(
   tamper: (place: { data: string; folder: ReturnType<typeof runFolder>; db: Database }) => void,
+  id = runId,
 ): Promise<Record<string, string>> {
   const data = join(createRoot(), 'data');
   cpSync(join(original, 'data'), data, { recursive: true });
   const db = await openDatabase(join(data, 'parley.db'));
-  tamper({ data, folder: runFolder(data, runId), db });
+  tamper({ data, folder: runFolder(data, id), db });
   db.close();
   const reader = await openForReading(data);
-  const run = await reader?.store.loadRun(runId);
+  const run = await reader?.store.loadRun(id);
   if (!reader || !run) throw new Error('the run is gone');
   try {
     const checks = await verifyRun(reader.store, data, run);
@@ -72,8 +88,8 @@ function flipByte(path: string, at: number): void {
 // Rewrites the stored text where something stands for the first time.
 function rewrite(db: Database, protocol: 'rasp' | 'fcmp', from: string | RegExp, to: string): void {
   const rows = db
-    .prepare('SELECT rowid AS id, body FROM segments WHERE protocol = ? ORDER BY seq_from')
-    .all(protocol) as { id: number; body: Uint8Array }[];
+    .prepare('SELECT rowid AS id, body FROM segments WHERE run_id = ? AND protocol = ? ORDER BY seq_from')
+    .all(runId, protocol) as { id: number; body: Uint8Array }[];
   for (const { id, body } of rows) {
     const text = Buffer.from(body).toString();
     const changed = text.replace(from, () => to);
@@ -84,7 +100,7 @@ function rewrite(db: Database, protocol: 'rasp' | 'fcmp', from: string | RegExp,
   expect.fail(`${String(from)} is not in the database`);
 }
 
-test('a byte in a piece of the journal that is packed, and what is said of its length', async () => {
+test('a byte in a packed piece of the journal, and its stored length', async () => {
   const root = createRoot();
   const bench = await openBench(root);
   const { run_id: id } = await bench.orchestrator.create({
@@ -154,12 +170,9 @@ test('files that are a moment behind are waited for while somebody writes them, 
   const verify = async (hasWriter: () => boolean, onWait: (waits: number) => void): Promise<[string[], number]> => {
     let waits = 0;
     const timers = { set: (_ms: number, fire: () => void) => (onWait((waits += 1)), setImmediate(fire), () => {}) };
-    const checks = await verifyRun(
-      reader.store,
-      data,
-      run,
-      waitForFiles(timers, async () => hasWriter()),
-    );
+    const checks = await verifyRun(reader.store, data, run, {
+      waitForFiles: waitForFiles(timers, async () => hasWriter()),
+    });
     return [checks.filter(({ ok }) => !ok).map(({ name }) => name), waits];
   };
   expect(await verify(() => false, never)).toEqual([['files'], 0]);
@@ -180,7 +193,7 @@ test('files that are a moment behind are waited for while somebody writes them, 
   await reader.close();
 });
 
-test('the command waits for them beside a server, and without one it tells at once', async () => {
+test('the command waits for them beside a server, and reports at once without one', async () => {
   const { data, write } = await openShort();
   const verify = async (onWait: () => void): Promise<[number, number]> => {
     let waits = 0;
@@ -194,8 +207,8 @@ test('the command waits for them beside a server, and without one it tells at on
   await server.close();
 });
 
-const mended = (name: string) => ({
-  files: `${name} is not what is stored: a crash cut it off, or somebody changed it`,
+const differing = (name: string) => ({
+  files: `${name} differs from the database: it was truncated by a crash, or altered`,
 });
 const set = (db: Database, assignment: string): void =>
   void db.prepare(`UPDATE runs SET ${assignment} WHERE run_id = ?`).run(runId);
@@ -206,14 +219,14 @@ test('nothing is wrong with a run that nobody touched', async () => {
 
 test('a byte in a log', async () => {
   expect(await find(({ folder }) => flipByte(folder.attempt(1).logs.stdout, 40))).toEqual({
-    hashes: 'attempt 1 stdout: the log was changed',
+    hashes: 'turn 1 stdout: the log was altered',
   });
   expect(await find(({ folder }) => flipByte(folder.attempt(1).logs.stderr, 0))).toEqual({
-    hashes: 'attempt 1 stderr: the log was changed',
+    hashes: 'turn 1 stderr: the log was altered',
   });
 });
 
-test('a log that is too short, too long or gone', async () => {
+test('a log that is too short, too long or missing', async () => {
   for (const tamper of [
     (log: string) => truncateSync(log, 10),
     (log: string) => appendFileSync(log, 'more'),
@@ -221,8 +234,8 @@ test('a log that is too short, too long or gone', async () => {
   ]) {
     const found = await find(({ folder }) => tamper(folder.attempt(2).logs.stdout));
     expect(found).toEqual({
-      hashes: expect.stringMatching(/attempt 2 stdout: the log has \d+ bytes, \d+ were read/) as string,
-      cover: expect.stringMatching(/attempt 2 stdout: events cover/) as string,
+      hashes: expect.stringMatching(/turn 2 stdout: the log has \d+ bytes, but \d+ were read/) as string,
+      cover: expect.stringMatching(/turn 2 stdout: events cover/) as string,
     });
   }
 });
@@ -236,8 +249,10 @@ test('a word in a stored event', async () => {
     'conversation',
     'files',
   ]);
-  expect(found['digest']).toMatch(/the stored events give [0-9a-f]{64}, the run says [0-9a-f]{64}/);
-  expect(found['files']).toMatch(/rasp\.jsonl is not what is stored/);
+  expect(found['digest']).toMatch(
+    /the stored events have the digest [0-9a-f]{64}, but the row of the run says [0-9a-f]{64}/,
+  );
+  expect(found['files']).toMatch(/rasp\.jsonl differs from the database/);
 });
 
 test('a word in what people are shown', async () => {
@@ -264,7 +279,7 @@ test('an event that was removed, alone or with all that was stored beside it', a
 
 test('an event in the wrong order of time', async () => {
   const found = await find(({ db }) => rewrite(db, 'rasp', /"ts":"\d{4}(?=[^\n]*agent\.message\.final)/, '"ts":"1999'));
-  expect(found['order']).toMatch(/the time of event \d+ is before that of the one before/);
+  expect(found['order']).toMatch(/event \d+ is dated earlier than the event before it/);
   expect(found).not.toHaveProperty('form');
 });
 
@@ -279,15 +294,15 @@ test('an event that is no event, and one that is not even JSON', async () => {
   });
 });
 
-test('a status, an error or a result that the events do not tell', async () => {
+test('a status, an error or a result that contradicts the events', async () => {
   expect(await find(({ db }) => set(db, "status = 'failed'"))).toEqual({
-    chart: 'the events end in succeeded, the run is failed',
+    chart: 'the events end in succeeded, but the row of the run says failed',
   });
   expect(await find(({ db }) => set(db, `result_json = '{"n":2}'`))).toEqual({
-    chart: 'the result of the run is not that of its last event',
+    chart: 'the result in the row of the run differs from its last event',
   });
   expect(await find(({ db }) => set(db, `error_json = '{"code":"X","message":"x"}'`))).toEqual({
-    chart: 'the error of the run is not that of its last event',
+    chart: 'the error in the row of the run differs from its last event',
   });
 });
 
@@ -295,7 +310,7 @@ test('a step that the chart does not have', async () => {
   const found = await find(({ db }) =>
     rewrite(db, 'rasp', '"trigger":"turn.needs_input"', '"trigger":"turn.succeeded"'),
   );
-  expect(found['chart']).toMatch(/running to waiting_user by turn\.succeeded is no step from running/);
+  expect(found['chart']).toMatch(/the chart has no step from running for "running to waiting_user by turn\.succeeded"/);
 });
 
 test('a head that was rewritten', async () => {
@@ -303,19 +318,118 @@ test('a head that was rewritten', async () => {
   expect(Object.keys(await find(({ db }) => set(db, 'rasp_seq = rasp_seq + 1')))).toEqual(['order']);
 });
 
-test('a result file that was changed, or that is gone', async () => {
+test('a changed or missing result file', async () => {
   expect(await find(({ folder }) => flipByte(join(folder.path, 'result.json'), 6))).toEqual({
-    result: 'result.json was changed',
+    result: 'result.json was altered',
   });
   expect(await find(({ folder }) => rmSync(join(folder.path, 'result.json')))).toEqual({
-    result: 'result.json is gone',
+    result: 'result.json is missing',
   });
 });
 
 test('a journal file that is torn, longer or gone: the database has it all', async () => {
-  expect(await find(({ folder }) => truncateSync(join(folder.path, 'rasp.jsonl'), 500))).toEqual(mended('rasp.jsonl'));
-  expect(await find(({ folder }) => appendFileSync(join(folder.path, 'fcmp.jsonl'), '{}\n'))).toEqual(
-    mended('fcmp.jsonl'),
+  expect(await find(({ folder }) => truncateSync(join(folder.path, 'rasp.jsonl'), 500))).toEqual(
+    differing('rasp.jsonl'),
   );
-  expect(await find(({ folder }) => rmSync(join(folder.path, 'fcmp.jsonl')))).toEqual(mended('fcmp.jsonl'));
+  expect(await find(({ folder }) => appendFileSync(join(folder.path, 'fcmp.jsonl'), '{}\n'))).toEqual(
+    differing('fcmp.jsonl'),
+  );
+  expect(await find(({ folder }) => rmSync(join(folder.path, 'fcmp.jsonl')))).toEqual(differing('fcmp.jsonl'));
+});
+
+// Each changes one column that is folded from the events.
+const RUNS = 'UPDATE runs SET';
+const QUESTIONS = 'UPDATE interactions SET';
+const SESSIONS = 'UPDATE request_interactive_runtime SET session_handle_json =';
+test.each([
+  ['the attempt', `${RUNS} attempt_number = 1`, /the run is in turn 1, but its events are in turn 2/],
+  [
+    'the time waited',
+    `${RUNS} waited_ms = waited_ms + 1`,
+    /the questions waited \d+ ms, but the row of the run says \d+/,
+  ],
+  [
+    'a question',
+    `${QUESTIONS} question_json = json_set(question_json, '$.prompt', 'Who?')`,
+    /its text or options differ from its event/,
+  ],
+  [
+    'the time of a question',
+    `${QUESTIONS} asked_at = asked_at - 1, due_at = due_at - 1`,
+    /its time differs from its event, 2/,
+  ],
+  [
+    'the deadline of a question',
+    `${QUESTIONS} due_at = due_at + 1000`,
+    /its deadline differs from the timeout of the run/,
+  ],
+  ['who decides a question', `${QUESTIONS} decides = 1 - decides`, /its decision on timeout differs/],
+  [
+    'the state of a question',
+    `${QUESTIONS} state = 'auto_decided'`,
+    /its state is auto_decided, but the events say answered/,
+  ],
+  [
+    'an answer',
+    `${QUESTIONS} resolution_json = json_set(resolution_json, '$.response', 'A')`,
+    /its answer differs from the recorded event/,
+  ],
+  [
+    'who answered',
+    `${QUESTIONS} resolution_json = json_set(resolution_json, '$.actor.name', 'eve')`,
+    /its answer differs from the recorded event/,
+  ],
+  [
+    'the time of an answer',
+    `${QUESTIONS} resolution_json = json_set(resolution_json, '$.at', json_extract(resolution_json, '$.at') + 1)`,
+    /the time of its answer differs from its event, 2/,
+  ],
+  ['a question that is missing', 'DELETE FROM interactions', /question \w+ is missing/],
+  [
+    'the session',
+    `${SESSIONS} json_set(session_handle_json, '$.handle_value', 'x')`,
+    /differs from the one in the events/,
+  ],
+  [
+    'the attempt of the session',
+    `${SESSIONS} json_set(session_handle_json, '$.created_at_attempt', 2)`,
+    /differs from the one in the events/,
+  ],
+  ['a session that is missing', `${SESSIONS} NULL`, /differs from the one in the events/],
+  ['the counts of a turn', 'UPDATE turns SET units = units + 1', /the counts of its turns differ from its events/],
+  ['the warnings of a turn', `UPDATE turns SET warnings_json = '{"X":1}'`, /the counts of its turns/],
+  ['a turn that is missing', 'DELETE FROM turns WHERE attempt_number = 2', /the counts of its turns/],
+  [
+    'the range of a segment',
+    'UPDATE segments SET ts_to = ts_from - 1',
+    /rasp: the time of line \d+ is outside the time range of its segment/,
+  ],
+])('verify finds a changed row: %s', async (_what, sql, finding) => {
+  expect(await find(({ db }) => db.exec(sql))).toEqual({ rows: expect.stringMatching(finding) as string });
+});
+
+test('a cancel request must be that of its event; one without an event must be marked as unrecorded', async () => {
+  expect(await find(() => {}, canceledId)).toEqual({});
+  const other = `'{"at":1,"actor":null}'`;
+  expect(await find(({ db }) => set(db, `cancel_requested_json = ${other}`))).toEqual({
+    rows: 'the cancel request of the run differs from its event',
+  });
+  const unrecorded = `'{"at":1,"actor":null,"unrecorded":true}'`;
+  expect(await find(({ db }) => set(db, `cancel_requested_json = ${unrecorded}`))).toEqual({});
+  expect(await find(({ db }) => db.exec(`${RUNS} cancel_requested_json = ${other}`), canceledId)).toEqual({
+    rows: 'the cancel request of the run differs from its event',
+  });
+  expect(await find(({ db }) => db.exec(`${RUNS} cancel_requested_json = NULL`), canceledId)).toHaveProperty('rows');
+});
+
+test('a live run is checked at one point in time while it stores more events', async () => {
+  const data = join(createRoot(), 'data');
+  cpSync(join(original, 'data'), data, { recursive: true });
+  const reader = await openForReading(data);
+  const run = await reader?.store.loadRun(runId);
+  if (!reader || !run) throw new Error('the run is gone');
+  // The row as it was when half of the journal was stored.
+  const early = { ...run, status: 'running', heads: { ...run.heads, rasp_seq: 5, fcmp_seq: 4 } } as typeof run;
+  expect((await verifyRun(reader.store, data, early)).filter(({ ok }) => !ok)).toEqual([]);
+  await reader.close();
 });

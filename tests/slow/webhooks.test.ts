@@ -253,7 +253,7 @@ test('the next server notifies about a command-line run, and the metrics count p
   failed.answer(200);
 });
 
-test('a run that is deleted by the retention rules at the start is still told of', async () => {
+test('a run that retention deletes at the start is still announced', async () => {
   const site = createSite();
   const receiver = await openReceiver(site, { retention: { ended_after_days: 1e-9 } });
   expect((await parley(site, ['run', 'rehearsal', '[[done 1]]', '--scratch'])).code).toBe(0);
@@ -277,5 +277,5 @@ test('a server whose webhook has no secret does not start and says why', async (
   await openReceiver(site);
   const { code, stdout, stderr } = await parley(site, ['serve', '--port', '0']);
   expect([code, stdout]).toEqual([2, '']);
-  expect(stderr).toContain('webhook "test": the environment variable HOOK_SECRET has no secret in it');
+  expect(stderr).toContain('Webhook "test": the environment variable HOOK_SECRET has no secret in it');
 });

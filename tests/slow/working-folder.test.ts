@@ -1,5 +1,6 @@
 // The folder that a run works in: a turn that cannot work there, or would continue a session of another one, never
 // starts.
+import { change } from '../store/conformance.js';
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -94,7 +95,7 @@ test('a first turn whose folder has become a link to another never starts: WORKI
   const cwd = join(root, 'work');
   mkdirSync(cwd);
   const bench = await openBench(root, {
-    host: {
+    runtime: {
       findProgram: async () => {
         renameSync(cwd, `${cwd}-moved`);
         symlinkSync(`${cwd}-moved`, cwd);
@@ -104,7 +105,7 @@ test('a first turn whose folder has become a link to another never starts: WORKI
   });
   expect(await play(bench, { cwd })).toMatchObject({
     status: 'failed',
-    error: { code: 'WORKING_FOLDER_UNUSABLE', message: expect.stringContaining('-moved now') },
+    error: { code: 'WORKING_FOLDER_UNUSABLE', message: expect.stringContaining('-moved, which is another folder') },
   });
   expect(startsIn(root)).toEqual([]);
   await bench.close();
@@ -118,13 +119,8 @@ test('a session made in another folder is not continued: SESSION_RESUME_FAILED, 
   const waiting = await play(bench, { cwd: folder });
   const handle = await bench.data.store.loadHandle(waiting.request_id);
   if (!handle) throw new Error('the run has a session');
-  await bench.data.store.commit({
-    run_id: waiting.run_id,
-    expect: { status: waiting.status, epoch: waiting.epoch, rasp_seq: waiting.heads.rasp_seq },
-    now: waiting.updated_at,
-    handle: { ...handle, cwd: '/elsewhere' },
-  });
-  expect(await answer(bench, waiting, ['rows: the session is not one of this run'])).toMatchObject({
+  await bench.data.store.append(change(waiting, { handle: { ...handle, cwd: '/elsewhere' } }));
+  expect(await answer(bench, waiting, ['rows: the session differs from the one in the events'])).toMatchObject({
     status: 'failed',
     error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining('/elsewhere') },
   });
@@ -142,12 +138,12 @@ test('a workspace of the run itself is not made anew for a session that worked i
   await bench.close();
 });
 
-test('a first turn whose folder is gone fails with WORKING_FOLDER_UNUSABLE, and nothing is started', async () => {
+test('a first turn without its folder fails with WORKING_FOLDER_UNUSABLE, and nothing is started', async () => {
   const root = createRoot();
   const cwd = join(root, 'work');
   mkdirSync(cwd);
   const bench = await openBench(root, {
-    host: {
+    runtime: {
       newSessionId: () => {
         // Created, taken, and gone before anything is started.
         rmSync(cwd, { recursive: true });

@@ -243,7 +243,7 @@ describe('directives', () => {
     );
   });
 
-  test('an approval that is refused with an error is not run, and the turn goes on', async () => {
+  test('an approval that is refused with an error is not run, and the turn continues', async () => {
     const { server, thread } = await openThread();
     const events = server.events();
     await server.turns.start(thread, '[[approve touch no]][[say after]]');
@@ -257,7 +257,7 @@ describe('directives', () => {
     expect(said(lines)).toEqual(['after']);
   });
 
-  test('acceptForSession counts for the same command in this process', async () => {
+  test('acceptForSession applies to the same command in this process', async () => {
     const { desk, server, thread } = await openThread();
     const lines = await play(
       server,
@@ -346,7 +346,7 @@ describe('directives', () => {
     expect(said(await play(server, thread, 'go on'))).toEqual(['kept']);
   });
 
-  test('[[ask]] calls the tool of the client; told to end its turn it does, and goes on in the next', async () => {
+  test('[[ask]] calls the tool of the client, ends its turn on request, and continues in the next', async () => {
     const { server, thread } = await openThread({ dynamicTools: ASK_HUMAN });
     const lines = await play(
       server,
@@ -386,7 +386,7 @@ describe('directives', () => {
     });
   });
 
-  test('[[input]] and [[form]] say what came', async () => {
+  test('[[input]] and [[form]] print the reply', async () => {
     const { server, thread } = await openThread();
     const lines = await play(server, thread, '[[input Which? | red | blue]][[form Who?]]', ({ method }) =>
       method === 'item/tool/requestUserInput'
@@ -445,7 +445,7 @@ describe('directives', () => {
     expect(statusOf(await play(server, thread, '[[say again]]'))).toBe('completed');
   });
 
-  test('[[exit]] and [[kill]] end the process after what was said', async () => {
+  test('[[exit]] and [[kill]] end the process after the earlier output', async () => {
     const desk = openDesk();
     for (const [word, end] of [
       ['exit 7', { code: 7, signal: null }],
@@ -546,7 +546,7 @@ describe('interrupts', () => {
 });
 
 describe('threads', () => {
-  test('a thread is stored with its first turn and goes on in another process', async () => {
+  test('a thread is stored with its first turn and continues in another process', async () => {
     const { desk, server, thread } = await openThread({ dynamicTools: ASK_HUMAN });
     expect(desk.rollouts()).toEqual([]);
     expect(thread).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
@@ -577,7 +577,7 @@ describe('threads', () => {
     ).toMatchObject({ data: [{ status: 'completed', items: [] }], nextCursor: '1' });
   });
 
-  test('with STAND_IN_RESUME=no nothing is stored, and a thread goes on in its own process alone', async () => {
+  test('with STAND_IN_RESUME=no nothing is stored, and a thread continues only in its own process', async () => {
     const desk = openDesk();
     const server = await desk.open({ STAND_IN_RESUME: 'no' });
     const thread = await newThread(server);
@@ -676,7 +676,7 @@ describe('approvals that were cut off', () => {
     expect(said(await play(third, thread, 'approved', decide('accept')))).toEqual(['after']);
   });
 
-  test('told that it was declined, it leaves it and goes on', async () => {
+  test('after a decline it skips the command and continues', async () => {
     const { desk, server, thread } = await openThread();
     await playToRequest(server, thread, '[[approve touch ran]][[say after]]');
     const again = await killAndResume(desk, server, thread);
@@ -689,7 +689,7 @@ describe('approvals that were cut off', () => {
     ['[[approvechanged touch a || touch b]]', 'approved', 'touch b'],
     ['[[approve touch a]]', 'approved [[change touch c]]', 'touch c'],
     ['[[approve touch a]]', 'approved [[change]]', 'touch a # changed'],
-  ])('after %s, told "%s", it asks for %s', async (first, next, command) => {
+  ])('after %s and the note "%s" it asks for %s', async (first, next, command) => {
     const { desk, server, thread } = await openThread();
     expect(await playToRequest(server, thread, first)).toMatchObject([
       { params: { commandActions: [{ command: 'touch a' }] } },
@@ -732,7 +732,7 @@ describe('the program', () => {
     }
   });
 
-  test('it refuses what the real one refuses, with the same code, and passes over what is no message', async () => {
+  test('it refuses the same requests as the real one, with the same code, and skips invalid messages', async () => {
     const root = openDesk();
     const child = spawn(BIN, ['app-server'], {
       env: { PATH, CODEX_HOME: root.taskDir },

@@ -47,7 +47,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     },
   );
 
-  test('is a program under its own name, tells its version and is not recorded for that', () => {
+  test('is a program under its own name, prints its version and is not recorded for that', () => {
     const { probe } = findEngine(engine);
     const ran = spawnSync(probe.binary, [...probe.versionArgs], {
       encoding: 'utf8',

@@ -16,7 +16,7 @@ function toolsOf({ drafts }: Turn): object[] {
 }
 
 describe.concurrent.each(STAND_INS)('%s', (engine) => {
-  test('without directives the answer repeats the prompt and tells that there was no turn before', async () => {
+  test('without directives the answer repeats the prompt and says that there was no earlier turn', async () => {
     const turn = await runTurn(engine, createPlace(), 'Say hello', { mode: 'auto' });
     expectUnderstood(turn);
     expect(turn.code).toBe(0);
@@ -99,7 +99,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     );
   });
 
-  test('with the permission read-only [[file]] writes nothing, and the turn goes on', async () => {
+  test('with the permission read-only [[file]] writes nothing, and the turn continues', async () => {
     const place = createPlace();
     const turn = await runTurn(engine, place, '[[file notes.txt]][[done 1]]', { permission: 'read-only' });
     expectUnderstood(turn);
@@ -165,7 +165,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expect(turn.verdict).toMatchObject({ event: 'turn.succeeded', result: 'Done.\nEarlier turns: 0.' });
   });
 
-  test('[[crash]] dies by SIGKILL with what it said before, and every start is recorded', async () => {
+  test('[[crash]] dies by SIGKILL after its output, and every start is recorded', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn(engine, place, '[[answer x]]'));
     const crashed = await runTurn(engine, place, 'then [[answer half]][[crash]][[done 1]]', { resume: session });

@@ -79,7 +79,7 @@ async function gone(pid: number): Promise<void> {
 }
 
 describe.concurrent.each(STAND_INS)('%s', (engine) => {
-  test('[[hang]] goes on until it is told to end, and ends as the real one does', async () => {
+  test('[[hang]] runs until it is signaled, and exits as the real one does', async () => {
     const ends = {
       codex: { code: null, signal: 'SIGTERM' },
       gemini: { code: 0, signal: null },
@@ -117,7 +117,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     },
   );
 
-  test('what a command leaves in the background is not waited for', async () => {
+  test('background processes of a command are not waited for', async () => {
     const place = createPlace();
     const child = start(commandOf(engine, place, 'run [[tool sleep 300 & echo $! > pid]][[done 1]]'), place);
     const turn = judge(engine, await finish(child));

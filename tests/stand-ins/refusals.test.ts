@@ -1,4 +1,4 @@
-// What the real CLIs refuse, refused the same way: nothing on stdout, the exit code and the words on stderr.
+// The stand-ins refuse what the real CLIs refuse, in the same way: nothing on stdout, the same exit code and stderr.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expect(loggedStarts(place).at(-1)).toMatchObject({ resumed: true, session: UNKNOWN[engine] });
   });
 
-  test('an unknown option is refused, and the start is recorded all the same', async () => {
+  test('an unknown option is refused, and the start is still recorded', async () => {
     const place = createPlace();
     const args: Record<StandIn, string[]> = {
       codex: [...CODEX, '--nonsense', 'x'],
@@ -104,7 +104,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
 });
 
 describe.concurrent('codex', () => {
-  test('the directory and the sandbox stand before the word resume, never behind it', async () => {
+  test('the directory and the sandbox come before the word resume, never after it', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn('codex', place, 'first'));
     for (const option of [
@@ -198,7 +198,7 @@ describe.concurrent('codex', () => {
 });
 
 describe.concurrent('codex exec fork', () => {
-  test('begins a thread with another id that knows what was said, and leaves its source as it was', async () => {
+  test('starts a thread with another id and the same history, and leaves its source unchanged', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn('codex', place, 'first [[ask Which?]][[done 1]]'));
     // What was still to be played is played in both.
@@ -239,7 +239,7 @@ describe.concurrent('codex exec fork', () => {
     );
   });
 
-  test('needs the file of the thread that it goes on from', async () => {
+  test('needs the file of its source thread', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn('codex', place, 'first'));
     const id = sessionOf(judge('codex', await fork(place, session)));
@@ -386,7 +386,7 @@ describe.concurrent('iflow', () => {
     expectRefusal(await runArgv('iflow', createPlace(), ['-p', '--help me']), 1, /Not enough arguments following: p/);
   });
 
-  test('in plan mode the tools that change something are gone, with exit code 0', async () => {
+  test('in plan mode the tools that change something are missing, with exit code 0', async () => {
     const turn = await runTurn('iflow', createPlace(), '[[tool echo hi]][[file a.txt]]', { permission: 'read-only' });
     expect(turn.code).toBe(0);
     expect(turn.stderr.toString()).toContain(

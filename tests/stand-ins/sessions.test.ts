@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createPlace, runTurn, sessionOf, STAND_INS } from '../support/stand-in.js';
 
 describe.concurrent.each(STAND_INS)('%s', (engine) => {
-  test('what follows an [[ask]] is played after the reply, and then there are as many earlier turns', async () => {
+  test('directives after an [[ask]] are played after the reply, with the right count of earlier turns', async () => {
     const place = createPlace();
     const asked = await runTurn(engine, place, '[[ask Which?|a|b]][[answer one]][[ask Sure?]][[done {"ok":true}]]');
     const session = sessionOf(asked);
@@ -21,7 +21,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     expect(after.verdict).toMatchObject({ event: 'turn.succeeded', result: 'You said: thanks\nEarlier turns: 3.' });
   });
 
-  test('a kept step that killed or refused its turn is not played again, what follows it is', async () => {
+  test('a kept step that killed or refused its turn is skipped, and the following ones are played', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn(engine, place, '[[ask Why?]][[crash]][[ask Really?]][[refuse]][[done 1]]'));
     const resume = { resume: session };

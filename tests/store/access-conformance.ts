@@ -114,7 +114,7 @@ export function describeAccess(name: string, open: () => Promise<OpenAccess>): v
         expect(await access.redeemCode(hash('late'), T0 + 1000)).toBeNull();
       }));
 
-    test('what is bound to a token is forgotten with it', () =>
+    test('data bound to a token is deleted with it', () =>
       with_(async ({ access }) => {
         await access.createSession(session('one'), entry('sign_in'));
         await access.createSession(session('other', { token_sha256: hash('kept') }), entry('sign_in'));
@@ -154,7 +154,7 @@ export function describeAccess(name: string, open: () => Promise<OpenAccess>): v
         if (!made.created) throw new Error(made.reason);
         const trace = { at: T0 + 7, actor: { kind: 'user', name: 'ann' } as const, address: '192.0.2.9' };
         expect(await store.deleteRun(made.run.run_id, { trace })).toBe('not_ended');
-        await store.commit(change(made.run, { set: { status: 'failed' }, journal: flush(3, 1, null, T0 + 10) }));
+        await store.append(change(made.run, { set: { status: 'failed' }, journal: flush(3, 1, null, T0 + 10) }));
         const run = await store.loadRun(made.run.run_id);
         expect(await store.deleteRun(made.run.run_id, { trace })).toBe('deleted');
         expect(await store.deleteRun(made.run.run_id, { trace })).toBe('unknown_run');

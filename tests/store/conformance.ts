@@ -1,15 +1,20 @@
 // What any store must do, whatever it is made of: the same suite runs against each of them.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { stateOf } from '../../src/journal/run-state.js';
 import { DamagedDataError } from '../../src/kernel/stored-json.js';
+import type { FoldedQuestion } from '../../src/run/run-fold.js';
+import type { EngineSessionHandle } from '../../src/run/session-handle.js';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
+import type { ResolvedQuestion } from '../../src/store/row-changes.js';
 import {
+  FIRST_SEGMENT,
   GIVEN_UP_KEPT_MS,
   type Delivery,
   type JournalFlush,
   type Lines,
   type NewDelivery,
   type NewRun,
-  type RunChange,
+  type RunAppend,
   type RunRecord,
   type Store,
   type TurnCounts,
@@ -74,17 +79,64 @@ const HANDLE = {
   created_at_attempt: 1,
 } as const;
 
-// A change that fits the run as it is now.
-export function change(run: RunRecord, rest: Partial<RunChange> = {}): RunChange {
+export type Ask = Omit<FoldedQuestion, 'state' | 'resolution'>;
+
+// Row changes as a test names them, without the events that would cause them.
+export interface RowEdit extends Partial<Pick<RunAppend, 'now' | 'create' | 'deliveries'>> {
+  readonly expect?: { readonly status: RunRecord['status']; readonly epoch: number; readonly rasp_seq: number };
+  readonly set?: Partial<
+    Pick<RunRecord, 'status' | 'attempt_number' | 'epoch' | 'error' | 'result' | 'cancel_requested'>
+  >;
+  readonly journal?: JournalFlush;
+  readonly turn?: TurnCounts;
+  readonly handle?: EngineSessionHandle;
+  readonly ask?: Ask;
+  // `asked_at`: of the question, if it is not T0.
+  readonly resolve?: ResolvedQuestion & { readonly asked_at?: number };
+}
+
+const PENDING = { state: 'pending', resolution: null } as const;
+
+// An append that fits the run as it is now.
+export function change(run: RunRecord, edit: RowEdit = {}): RunAppend {
+  const { expect: expected, set = {}, journal, turn, handle, ask: asked, resolve, ...rest } = edit;
+  const { epoch, ...columns } = set;
+  const open = resolve ? { ...ask(resolve.interaction_id), ...resolve, ...PENDING } : null;
+  const state = stateOf(run, open);
+  const before = expected ? { ...state, status: expected.status } : state;
+  const waited = open && resolve ? Math.max(0, resolve.resolution.at - open.asked_at) : 0;
+  const isChanged = [turn, handle, asked, resolve].some(Boolean) || Object.keys(columns).length > 0;
   return {
     run_id: run.run_id,
-    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
+    expect: {
+      epoch: expected?.epoch ?? run.epoch,
+      rasp_seq: expected?.rasp_seq ?? run.heads.rasp_seq,
+    },
     now: T0 + 5000,
+    epoch,
+    lines: journal,
+    before,
+    after: isChanged
+      ? {
+          ...before,
+          ...columns,
+          transitions: set.status === undefined ? 0 : 1,
+          waited_ms: before.waited_ms + waited,
+          turn: turn ?? null,
+          session: handle ?? null,
+          question: asked ? { ...asked, ...PENDING } : open && { ...open, ...resolve },
+        }
+      : before,
     ...rest,
   };
 }
 
-export const ask = (id: string, rest: Partial<NonNullable<RunChange['ask']>> = {}) => ({
+// The state that an append leads to, if it changes the state.
+export function newStatus({ before, after }: RunAppend): RunRecord['status'] | undefined {
+  return after.status === before.status ? undefined : after.status;
+}
+
+export const ask = (id: string, rest: Partial<Ask> = {}): Ask => ({
   interaction_id: id,
   attempt_number: 1,
   question: { kind: 'open_text', prompt: 'Which?', options: [] },
@@ -153,8 +205,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       return outcome.run;
     }
 
-    async function commit(run: RunRecord, rest: Partial<RunChange> = {}): Promise<RunRecord> {
-      expect(await store.commit(change(run, rest))).toMatchObject({ committed: true });
+    async function commit(run: RunRecord, rest: RowEdit = {}): Promise<RunRecord> {
+      expect(await store.append(change(run, rest))).toMatchObject({ committed: true });
       return (await store.loadRun(run.run_id)) as RunRecord;
     }
 
@@ -181,7 +233,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.listQueued(10)).toEqual(['run_0001']);
     });
 
-    test('the same request id gives the first run, and tells whether the body was the same', async () => {
+    test('the same request id returns the first run, and whether the body was the same', async () => {
       const run = await create();
       expect(await store.createRun(newRun(2, { request_id: 'req_0001' }))).toEqual({
         created: false,
@@ -219,13 +271,13 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     test('a change that expects another status, epoch or seq is refused and leaves nothing behind', async () => {
       const run = await create();
-      const wrong: [RunChange['expect'], string][] = [
+      const wrong: [NonNullable<RowEdit['expect']>, string][] = [
         [{ status: 'running', epoch: 0, rasp_seq: 2 }, 'status'],
         [{ status: 'queued', epoch: 1, rasp_seq: 2 }, 'epoch'],
         [{ status: 'queued', epoch: 0, rasp_seq: 1 }, 'seq'],
       ];
       for (const [expected, reason] of wrong) {
-        const outcome = await store.commit(
+        const outcome = await store.append(
           change(run, {
             expect: expected,
             set: { status: 'failed' },
@@ -236,7 +288,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         );
         expect(outcome).toEqual({ committed: false, reason });
       }
-      expect(await store.commit(change({ ...run, run_id: 'run_none' }))).toEqual({
+      expect(await store.append(change({ ...run, run_id: 'run_none' }))).toEqual({
         committed: false,
         reason: 'unknown_run',
       });
@@ -248,20 +300,20 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
 
     test('a change that breaks a promise is thrown out whole', async () => {
       const run = await create();
-      const broken: Partial<RunChange>[] = [
+      const broken: RowEdit[] = [
         { journal: flush(4, 1, null) },
         { journal: flush(3, 1, 7) },
         { journal: flush(3, 1, null, T0 - 1000) },
         { journal: { ...flush(3, 1, null), rasp: { ...lines(3, 1), lastSeq: 4 } } },
       ];
       for (const rest of broken)
-        await expect(store.commit(change(run, { set: { status: 'failed' }, ...rest }))).rejects.toThrow();
+        await expect(store.append(change(run, { set: { status: 'failed' }, ...rest }))).rejects.toThrow();
       expect(await store.loadRun(run.run_id)).toEqual(run);
     });
 
     test('a question is resolved once, and a run has one at a time', async () => {
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
-      await expect(store.commit(change(run, { ask: ask('int_2') }))).rejects.toThrow();
+      await expect(store.append(change(run, { ask: ask('int_2') }))).rejects.toThrow();
       const resolution = {
         at: T0 + 9,
         response: { choice: 'é' },
@@ -281,7 +333,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         null,
         null,
       ]);
-      const again = await store.commit(
+      const again = await store.append(
         change(answered, {
           set: { status: 'queued' },
           resolve: { interaction_id: 'int_1', state: 'answered', resolution },
@@ -302,7 +354,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       const run = await commit(await create(), { set: { status: 'waiting_user' }, ask: ask('int_1') });
       const outcomes = await Promise.all(
         Array.from({ length: 100 }, (_, index) =>
-          store.commit(
+          store.append(
             change(run, {
               set: { status: 'queued' },
               resolve: {
@@ -371,6 +423,23 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         ),
       ).toBe(14);
       expect(await store.listSegments('run_none', 'rasp')).toEqual([]);
+      const segments = await store.readSegments(run.run_id, 'rasp', FIRST_SEGMENT, 1_000_000);
+      expect(segments.map(({ body: _body, ...range }) => range)).toEqual(await store.listSegments(run.run_id, 'rasp'));
+      expect(Buffer.concat(segments.map(({ body }) => body)).equals(bytes)).toBe(true);
+      for (const [index, { seq_from: from, body }] of segments.entries()) {
+        const after = segments[index - 1]?.seq_from ?? FIRST_SEGMENT;
+        const next = segments[index + 1]?.body.length ?? 0;
+        for (const [maxBytes, count] of [
+          [1, 1],
+          [body.length, 1],
+          [body.length + next, next === 0 ? 1 : 2],
+        ] as const)
+          expect(
+            (await store.readSegments(run.run_id, 'rasp', after, maxBytes)).map(({ seq_from: seq }) => seq),
+          ).toEqual(segments.slice(index, index + count).map(({ seq_from: seq }) => seq));
+        expect(await store.readSegments(run.run_id, 'rasp', from, 1_000_000)).toEqual(segments.slice(index + 1));
+      }
+      expect(await store.readSegments('run_none', 'rasp', FIRST_SEGMENT, 100)).toEqual([]);
     });
 
     test('large flushes are read like small ones: by seq, by time, from within, and for the digest', async () => {
@@ -665,7 +734,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         },
       ]);
       await expect(
-        store.commit(change((await store.loadRun('run_0001')) as RunRecord, { turn: turn(2, 1, 1, {}) })),
+        store.append(change((await store.loadRun('run_0001')) as RunRecord, { turn: turn(2, 1, 1, {}) })),
       ).rejects.toThrow();
     });
 
@@ -708,7 +777,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.sumTurns()).toMatchObject([{ turns: 2, units: 15, warnings: { FIELD_DRIFT: 2 } }]);
     });
 
-    test('huge counts count as nothing, and fail neither the sum nor the deletion', async () => {
+    test('huge counts are ignored, and fail neither the sum nor the deletion', async () => {
       for (const number of [1, 2, 3])
         await commit(await create(number), { turn: turn(1, 5, 5, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
       await execute(`UPDATE turns SET units = 9223372036854775807 WHERE run_id <> 'run_0003'`);
@@ -845,17 +914,24 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       });
       run = await commit(run, { ask: ask('int_2', { asked_at: T0 + 1000, attempt_number: 2 }) });
       run = await commit(run, {
-        resolve: { interaction_id: 'int_2', state: 'auto_decided', resolution: resolution(T0 + 1050) },
+        resolve: {
+          interaction_id: 'int_2',
+          state: 'auto_decided',
+          resolution: resolution(T0 + 1050),
+          asked_at: T0 + 1000,
+        },
       });
       expect(run.waited_ms).toBe(750);
       // A clock that was set back takes nothing away.
       run = await commit(run, { ask: ask('int_3', { asked_at: T0 + 1000, attempt_number: 3 }) });
-      run = await commit(run, { resolve: { interaction_id: 'int_3', state: 'canceled', resolution: resolution(T0) } });
+      run = await commit(run, {
+        resolve: { interaction_id: 'int_3', state: 'canceled', resolution: resolution(T0), asked_at: T0 + 1000 },
+      });
       expect(run.waited_ms).toBe(750);
       expect((await store.listRuns({ limit: 1 })).map((each) => each.waited_ms)).toEqual([750]);
     });
 
-    test('the digest can be computed again from what is stored', async () => {
+    test('the digest can be computed again from the stored data', async () => {
       const run = await commit(await create(), { journal: flush(3, 4, null, T0 + 10) });
       expect(await store.recomputeDigest(run.run_id)).toBe(run.heads.digest);
     });
@@ -877,7 +953,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           resolution: { at: T0, response: null, actor: null, idempotency_key: null, finish: false },
         },
       });
-      await store.commit(change(run));
+      await store.append(change(run));
       expect(await store.deleteRun(run.run_id)).toBe('not_ended');
       const other = await create(2);
       await commit(other, { set: { status: 'canceled' } });
@@ -981,9 +1057,9 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         next_at: T0 + 5000,
         error: null,
       });
-      await store.commit(change(run, { deliveries: [delivery('dlv_2')] }));
+      await store.append(change(run, { deliveries: [delivery('dlv_2')] }));
       await expect(
-        store.commit(change(moved, { set: { status: 'running' }, deliveries: [delivery('dlv_3'), delivery('dlv_1')] })),
+        store.append(change(moved, { set: { status: 'running' }, deliveries: [delivery('dlv_3'), delivery('dlv_1')] })),
       ).rejects.toThrow();
       expect([await store.countDeliveries(), (await store.loadRun(run.run_id))?.status]).toEqual([
         { pending: 1, given_up: 0 },
@@ -1018,9 +1094,9 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     test('an arrived delivery is deleted, a failed one is due again with its error, a given-up one never', async () => {
       await commit(await create(), { deliveries: ['dlv_1', 'dlv_2', 'dlv_3'].map((id) => delivery(id)) });
       const [far, error] = [T0 + 1_000_000, 'HTTP 500'];
-      expect(await store.settleDelivery('dlv_1', { type: 'delivered' })).toBe(true);
-      expect(await store.settleDelivery('dlv_2', { type: 'retry', at: T0 + 6000, error })).toBe(true);
-      expect(await store.settleDelivery('dlv_3', { type: 'given_up', at: T0 + 5500, error })).toBe(true);
+      expect(await store.finishDelivery('dlv_1', { type: 'delivered' })).toBe(true);
+      expect(await store.finishDelivery('dlv_2', { type: 'retry', at: T0 + 6000, error })).toBe(true);
+      expect(await store.finishDelivery('dlv_3', { type: 'given_up', at: T0 + 5500, error })).toBe(true);
       expect([
         await store.nextDelivery(T0 + 5999),
         await store.nextDeliveryAt(),
@@ -1033,11 +1109,11 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         error,
         created_at: T0 + 5000,
       } satisfies Partial<Delivery>);
-      await store.settleDelivery('dlv_2', { type: 'retry', at: T0 + 7000, error: 'refused' });
+      await store.finishDelivery('dlv_2', { type: 'retry', at: T0 + 7000, error: 'refused' });
       expect(await store.nextDelivery(far)).toMatchObject({ tries: 2, error: 'refused' });
       for (const id of ['dlv_1', 'dlv_3', 'dlv_none'])
-        expect(await store.settleDelivery(id, { type: 'retry', at: T0, error })).toBe(false);
-      expect(await store.settleDelivery('dlv_3', { type: 'delivered' })).toBe(false);
+        expect(await store.finishDelivery(id, { type: 'retry', at: T0, error })).toBe(false);
+      expect(await store.finishDelivery('dlv_3', { type: 'delivered' })).toBe(false);
       expect(await store.countDeliveries()).toEqual({ pending: 1, given_up: 1 });
     });
 
@@ -1046,14 +1122,14 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       await commit(await create(1), { ...ended, deliveries: [delivery('dlv_1'), delivery('dlv_2')] });
       await commit(await create(2), { ...ended, deliveries: [delivery('dlv_3'), delivery('dlv_4')] });
       for (const id of ['dlv_2', 'dlv_3'])
-        await store.settleDelivery(id, { type: 'given_up', at: T0 + 6000, error: 'x' });
+        await store.finishDelivery(id, { type: 'given_up', at: T0 + 6000, error: 'x' });
       expect(await store.countDeliveries()).toEqual({ pending: 2, given_up: 2 });
       expect(await store.deleteRun('run_0001')).toBe('deleted');
       expect([await store.countDeliveries(), (await store.nextDelivery(T0 + 9000))?.delivery_id]).toEqual([
         { pending: 2, given_up: 1 },
         'dlv_1',
       ]);
-      await store.settleDelivery('dlv_4', { type: 'given_up', at: T0 + 6001 + GIVEN_UP_KEPT_MS, error: 'x' });
+      await store.finishDelivery('dlv_4', { type: 'given_up', at: T0 + 6001 + GIVEN_UP_KEPT_MS, error: 'x' });
       expect(await store.countDeliveries()).toEqual({ pending: 1, given_up: 1 });
     });
 
@@ -1160,10 +1236,10 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       store.onCommitted(({ run_id: id, status }) => told.push(`${id} ${status}`));
       const run = await create(1);
       expect(
-        await store.commit(change(run, { expect: { status: 'running', epoch: 0, rasp_seq: 2 }, create: newRun(2) })),
+        await store.append(change(run, { expect: { status: 'running', epoch: 0, rasp_seq: 2 }, create: newRun(2) })),
       ).toEqual({ committed: false, reason: 'status' });
       expect(await store.loadRun('run_0002')).toBeNull();
-      expect(await store.commit(change(run, { set: { status: 'failed' }, create: newRun(2) }))).toEqual({
+      expect(await store.append(change(run, { set: { status: 'failed' }, create: newRun(2) }))).toEqual({
         committed: true,
         heads: run.heads,
       });

@@ -74,7 +74,7 @@ test.each(OLD.flatMap((version) => Object.keys(DAMAGES).map((damage) => [version
     writeFileSync(file, bytes);
     await expect(openDataDir(dir, { pid: 1 })).rejects.toMatchObject({
       code: 'DATA_DIR_UNUSABLE',
-      message: expect.stringMatching(/is damaged and was left as it is: |malformed/),
+      message: expect.stringMatching(/is damaged and was not changed: |malformed/),
     });
     expect(readFileSync(file).equals(bytes)).toBe(true);
   },

@@ -1,8 +1,8 @@
-// The address of a database: what may be shown of it, and what is refused.
+// The URL of a database: the part that may be shown, and refusals.
 import { expect, test } from 'vitest';
 import { readPlace } from '../../src/store/postgres/connection/lost-connection.js';
 
-test('the name tells where it is, the password is decoded so that it can be hidden', () => {
+test('the name says where the database is, the password is decoded so that it can be hidden', () => {
   expect(readPlace('postgresql://u:a%2Fb%25c@h:5433/my%20runs')).toEqual({
     name: 'my runs at h:5433',
     password: 'a/b%c',
@@ -20,7 +20,7 @@ test.each([
   ['in the name of the database', 'postgresql://u:geheim@h/50%'],
   // The driver would then read the code in the password as four characters.
   ['in an option', 'postgresql://u:geheim%2Fnis@h/d?application_name=50%'],
-])('a %% %s is refused with what to write instead, and the password is not told', (_where, url) => {
+])('a %% %s is refused with a correction, and the password is not shown', (_where, url) => {
   let error: unknown;
   try {
     readPlace(url);

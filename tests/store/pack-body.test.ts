@@ -1,4 +1,4 @@
-// Large pieces of a journal are packed and come back as they were; what cannot be unpacked is damage and nothing else.
+// Large pieces of a journal are packed and unpacked without loss; a piece that cannot be unpacked is damage.
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { DamagedDataError } from '../../src/kernel/stored-json.js';
@@ -14,14 +14,14 @@ test('many lines take a fifth of their room, and are the same bytes again', () =
   expect(Buffer.from(unpackBody({ body, packed })).equals(LARGE)).toBe(true);
 });
 
-test('a few lines, and what does not get smaller, stay as they are', () => {
+test('a few lines, and incompressible text, stay unpacked', () => {
   for (const plain of [lines(1, 5).bytes, Buffer.alloc(0), randomBytes(100_000)]) {
     expect(packBody(plain)).toEqual({ body: plain, packed: 0 });
     expect(unpackBody({ body: plain, packed: 0 })).toBe(plain);
   }
 });
 
-test('any change of what was packed, of its end or of its length is damage, or gives other bytes', () => {
+test('any change of packed bytes, of their end or length is damage, or gives other bytes', () => {
   const { body, packed } = packBody(LARGE);
   const isNoticed = (changed: Uint8Array, length: number): boolean => {
     try {

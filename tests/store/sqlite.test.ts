@@ -66,7 +66,7 @@ describe('a data directory', () => {
     const { store, close } = await open();
     const outcome = await store.createRun(newRun(1));
     if (!outcome.created) throw new Error(outcome.reason);
-    await store.commit(change(outcome.run, { journal: flush(3, 5000, 3, T0 + 10) }));
+    await store.append(change(outcome.run, { journal: flush(3, 5000, 3, T0 + 10) }));
     await close();
     const db = await openDatabase(join(dir, 'parley.db'));
     const rows = db.prepare('SELECT packed, length(body) AS bytes FROM segments ORDER BY seq_from, protocol').all() as {
@@ -78,7 +78,7 @@ describe('a data directory', () => {
     for (const { packed, bytes } of rows.slice(2)) expect(bytes).toBeLessThan(packed / 5);
   });
 
-  test('what was committed is there after it was closed and opened again', async () => {
+  test('committed data is there after closing and reopening', async () => {
     const first = await open();
     await first.store.createRun(newRun(1));
     const run = await first.store.loadRun('run_0001');
@@ -96,7 +96,7 @@ describe('a data directory', () => {
     await opened.close();
   });
 
-  test('a second writer is told who has it, and gets it when the first is gone', async () => {
+  test('a second writer sees who has the directory, and gets it when the first has exited', async () => {
     const first = await open();
     await expect(open()).rejects.toMatchObject({
       code: 'DATA_DIR_IN_USE',
@@ -150,7 +150,7 @@ describe('a data directory', () => {
     await opened.close();
   });
 
-  test('a reader needs no lock and sees what is committed', async () => {
+  test('a reader needs no lock and sees committed data', async () => {
     const opened = await open();
     await opened.store.createRun(newRun(1));
     const reader = await openDatabase(join(dir, 'parley.db'), { readOnly: true });
@@ -247,7 +247,7 @@ describe('a durable database', () => {
     db.close();
   });
 
-  test('is what a data directory has', async () => {
+  test('is part of a data directory', async () => {
     const opened = await open();
     await opened.store.createRun(newRun(1));
     expect(existsSync(join(dir, 'parley.db-wal'))).toBe(true);
@@ -265,7 +265,7 @@ describe('a durable database', () => {
     db.exec(`PRAGMA max_page_count = ${pages + 1}`);
     const large = { set: { status: 'waiting_user' }, ask: ask('int_1'), journal: flush(3, 2000, 3, T0 + 10) } as const;
     for (let again = 0; again < 3; again += 1)
-      await expect(store.commit(change(run, large))).rejects.toThrow('database or disk is full');
+      await expect(store.append(change(run, large))).rejects.toThrow('database or disk is full');
     await expect(store.createRun(newRun(2, { journal: flush(1, 2000, 1) }))).rejects.toThrow(
       'database or disk is full',
     );
@@ -276,7 +276,7 @@ describe('a durable database', () => {
     ]).toEqual([run, null, null]);
     expect(await store.readJournal('run_0001', 'rasp', { limit: 10_000 })).toHaveLength(2);
     db.exec('PRAGMA max_page_count = 1000000');
-    expect(await store.commit(change(run, large))).toMatchObject({ committed: true });
+    expect(await store.append(change(run, large))).toMatchObject({ committed: true });
     expect(await store.readJournal('run_0001', 'rasp', { limit: 10_000 })).toHaveLength(2002);
     await store.close();
   });

@@ -1,5 +1,4 @@
-// What is written in one moment: one transaction for all, each answered for itself, in the order in which it was asked
-// for.
+// Writes of one event-loop tick: one transaction for all, a result for each, in order.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,7 +43,7 @@ afterEach(() => {
 
 const commits = (): number => said.filter((sql) => sql === 'COMMIT').length;
 
-test('what many runs ask for in one moment is one transaction, and each gets its own answer', async () => {
+test('writes of many runs in one tick share a transaction, and each gets its own result', async () => {
   const store = new SqliteStore(db);
   const created = await Promise.all(
     Array.from({ length: 50 }, (_, index) => store.createRun(newRun(index + 1, { queue_limit: 100 }))),
@@ -56,7 +55,7 @@ test('what many runs ask for in one moment is one transaction, and each gets its
   // The last one is too late: somebody was before it.
   const outcomes = await Promise.all(
     [...runs, runs[0] as RunRecord].map((run) =>
-      store.commit(change(run, { journal: flush(3, 2, null, T0 + 1_000_000) })),
+      store.append(change(run, { journal: flush(3, 2, null, T0 + 1_000_000) })),
     ),
   );
   expect(commits()).toBe(2);
@@ -112,7 +111,7 @@ test('a write too large for the free space fails, others are stored, a full disk
   expect(db.prepare('SELECT COUNT(*) AS things FROM things').get()).toEqual({ things: 2 + stored });
 });
 
-test('when the file is locked by somebody else, all of the moment are told after one try', async () => {
+test('when the file is locked by another process, all writes of the tick fail after one try', async () => {
   const writes = new Writes(db);
   db.exec('PRAGMA busy_timeout = 0');
   const other = await openDatabase(join(dir, 'parley.db'));
@@ -125,7 +124,7 @@ test('when the file is locked by somebody else, all of the moment are told after
   expect(await writes.add(() => 4)).toBe(4);
 });
 
-test('what was asked for before the end is written, and nothing after it', async () => {
+test('writes requested before close are stored, and none after it', async () => {
   const store = new SqliteStore(db);
   const asked = store.createRun(newRun(1));
   await store.close();

@@ -1,5 +1,5 @@
 // A store of which some calls do something else: fail, wait, or count. Everything else is the real one.
-import type { RunChange, Store } from '../../src/store/store.js';
+import type { RunAppend, Store } from '../../src/store/store.js';
 import type { SummaryReader } from '../../src/store/summary-reader.js';
 
 export function alterStore(store: Store, changes: Partial<Store>): Store {
@@ -25,16 +25,16 @@ export function alterSummaries({ summaries }: Store, changes: Partial<SummaryRea
   };
 }
 
-// The first change of this kind fails, after what the test wants to happen before; the others are taken.
+// The first append of this kind fails, after what the test wants to happen before; the others are taken.
 export function failOnce(
   store: Store,
-  isMeant: (change: RunChange) => boolean,
+  isMeant: (append: RunAppend) => boolean,
   before: () => Promise<void> = async () => {},
 ): Store {
   let failed = false;
   return alterStore(store, {
-    commit: async (change) => {
-      if (failed || !isMeant(change)) return store.commit(change);
+    append: async (append) => {
+      if (failed || !isMeant(append)) return store.append(append);
       failed = true;
       await before();
       throw new Error('the disk is full');
@@ -43,4 +43,4 @@ export function failOnce(
 }
 
 // What a turn stores while it runs.
-export const isFlush = (change: RunChange): boolean => change.set?.status === undefined && change.journal !== undefined;
+export const isFlush = ({ before, after }: RunAppend): boolean => after.status === before.status;

@@ -1,11 +1,11 @@
 // An orchestrator in this process that is a host of a PostgreSQL database, with stand-in engines; what it asks of the
 // store and of the cluster can be altered.
+import { PostgresDispatch } from '../../src/dispatch/postgres/postgres-dispatch.js';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Cluster } from '../../src/dispatch/cluster.js';
-import { joinCluster, type Membership } from '../../src/dispatch/postgres/join-cluster.js';
-import { SharedClock } from '../../src/dispatch/postgres/shared-clock.js';
+import { joinCluster, type Membership } from '../../src/ownership/postgres/join-cluster.js';
+import { SharedClock } from '../../src/ownership/postgres/shared-clock.js';
 import { systemClock } from '../../src/kernel/clock.js';
 import { createIds } from '../../src/kernel/ids.js';
 import type { OrchestratorDeps } from '../../src/journal/deps.js';
@@ -15,7 +15,7 @@ import { systemTimers } from '../../src/process/timers.js';
 import { siteAt } from '../../src/store/postgres/hosts/site.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
-import { createRoot, standInHost } from './orchestrated.js';
+import { createRoot, standInRuntime } from './orchestrated.js';
 import { withStores, type Stores } from './postgres-stores.js';
 
 export interface ClusterBench {
@@ -31,7 +31,7 @@ export interface ClusterBench {
 
 export interface Alterations {
   readonly store?: (store: Store) => Store;
-  readonly cluster?: (cluster: Membership) => Partial<Cluster>;
+  readonly cluster?: (cluster: Membership) => Partial<Membership>;
 }
 
 // Two seconds: short for a test, long enough for a busy machine.
@@ -67,9 +67,13 @@ export async function openClusterBench(alter: Alterations = {}): Promise<Cluster
     ids: createIds(systemClock),
     timers: systemTimers,
     dataDir,
-    queueLimit: 1000,
-    host: standInHost(root),
-    cluster,
+    queueLimit: () => 1000,
+    runtime: standInRuntime(root),
+    ownership: cluster,
+    peers: cluster,
+    files: cluster,
+    createDispatch: (handlers, slots) =>
+      new PostgresDispatch({ store, ownership: cluster, clock: systemClock, timers: systemTimers }, handlers, slots),
   };
   const orchestrator = await Orchestrator.open(deps, {
     slots: 4,

@@ -4,12 +4,13 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
 import { isAlive } from '../../src/cli/writer-alive.js';
 import { listMarked, readRow } from '../../src/process/process-table.js';
 import { openForReading, readWriter, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { closedValidator } from './closed-validator.js';
+import { afterEachTest } from './hooks.js';
 import { createRoot } from './orchestrated.js';
 import { openPty, type Pty, type PtyOptions } from './pty.js';
 
@@ -50,7 +51,7 @@ export interface CallOptions {
 const sites: Site[] = [];
 const children = new Set<ChildProcessWithoutNullStreams>();
 
-afterEach(async () => {
+afterEachTest(async () => {
   for (const child of children) child.kill('SIGKILL');
   children.clear();
   for (const site of sites.splice(0)) await endAll(site);

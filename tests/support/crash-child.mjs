@@ -1,5 +1,6 @@
 // An orchestrator in a process of its own that kills itself, really, at a chosen moment. Runs what was built. It is a
 // client too: it asks for its conversations (again, after a restart), answers what they ask, and says what it was told.
+import { singleHost } from '../../dist/ownership/single-host.js';
 import { readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,11 +28,11 @@ async function dieAfter(ticks) {
   return die();
 }
 
-function kindOf({ set, ask, resolve }) {
-  if (ask) return 'ask';
-  if (resolve) return 'reply';
-  if (set?.status === undefined) return 'flush';
-  return set.status === 'running' ? 'start' : 'end';
+function kindOf({ before, after }) {
+  if (after.status === before.status) return 'flush';
+  if (after.status === 'waiting_user') return 'ask';
+  if (before.status === 'waiting_user') return 'reply';
+  return after.status === 'running' ? 'start' : 'end';
 }
 
 // The store with a bomb: at one write of a kind in one turn, or at the n-th call of any sort.
@@ -46,7 +47,7 @@ function armed(store) {
       if (name === 'summaries') return target[name];
       return async (...args) => {
         calls += 1;
-        const kind = name === 'createRun' ? 'create' : name === 'commit' ? kindOf(args[0]) : 'read';
+        const kind = name === 'createRun' ? 'create' : name === 'append' ? kindOf(args[0]) : 'read';
         if (kind === 'start') turn += 1;
         const hit = isTarget(kind);
         if (hit && kill.moment === 'before') await die();
@@ -60,7 +61,7 @@ function armed(store) {
 }
 
 let sessions = 0;
-const host = {
+const runtime = {
   findProgram: async (engine) => [join(BIN, engine.name)],
   environment: (_engine, run) => ({
     PATH: process.env.PATH ?? '',
@@ -98,8 +99,9 @@ const deps = {
   ids: createIds(systemClock),
   timers: systemTimers,
   dataDir: data.path,
-  host,
-  queueLimit: 1000,
+  runtime,
+  queueLimit: () => 1000,
+  ...singleHost(store),
 };
 const orchestrator = await Orchestrator.open(deps, {
   slots,

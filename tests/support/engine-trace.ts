@@ -1,4 +1,4 @@
-// What the processes of engines wrote down themselves: which were started, for which turn, and what each was told.
+// Traces that engine processes write themselves: started processes, their turn, and their input.
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import { readMark } from '../../src/process/process-table.js';

@@ -1,5 +1,5 @@
-// Reads a stream as a browser's EventSource does: comes back with Last-Event-ID after every loss, until it is told to
-// stop.
+// Reads a stream as a browser's EventSource does: reconnects with Last-Event-ID after every disconnect, until it is
+// stopped.
 import { get, type IncomingMessage } from 'node:http';
 
 export interface SourceOptions {

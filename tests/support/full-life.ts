@@ -5,9 +5,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, expect, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { listMarked } from '../../src/process/process-table.js';
 import { createSite, parley, type Ended, type Site } from './command.js';
+import { afterEachFile } from './hooks.js';
 import { startServer, type ServerProcess } from './served-process.js';
 
 // Each is found nowhere else in the world.
@@ -23,7 +24,7 @@ export const SECRETS = {
   basicPassword: 'basic-password-6610fc',
 } as const;
 
-export interface Process {
+interface Process {
   readonly argv: string;
   readonly environment: string;
 }
@@ -46,10 +47,10 @@ export interface Life {
 const PATIENCE = { timeout: 30_000, interval: 20 } as const;
 const ASK = '[[ask Which?|a|b]]';
 
-// A life that breaks off before any test begins is cleaned up by none.
+// Also ends a server whose start fails before the first test: no hook of a test runs for it.
 const servers: ServerProcess[] = [];
-afterAll(() => {
-  for (const { child } of servers) child.kill('SIGKILL');
+afterEachFile(() => {
+  for (const { child } of servers.splice(0)) child.kill('SIGKILL');
 });
 
 // `whileServing` looks at the directory while the server has it open.

@@ -1,4 +1,4 @@
-// Several built servers on one database, with stand-in engines; each may be killed, stopped, cut off and started again.
+// Several built servers on one database, with stand-in engines; each can be killed, stopped, isolated and restarted.
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
@@ -16,7 +16,7 @@ const PRELOADS = ['shift-clock.mjs', 'trace-engine.mjs']
   .map((name) => `--import=${new URL(name, import.meta.url).href}`)
   .join(' ');
 
-export interface StartOptions {
+interface StartOptions {
   // Another address of the database.
   readonly url?: string;
   // Without one it has that of its data directory.

@@ -1,4 +1,4 @@
-// What a command gets in a test that calls it directly: streams of the test, no terminal, nothing of this process.
+// The environment of a command that a test calls directly: test streams, no terminal, nothing of this process.
 import type { Readable, Writable } from 'node:stream';
 import type { Io } from '../../src/cli/io.js';
 import { systemTimers } from '../../src/process/timers.js';

@@ -1,6 +1,7 @@
 // An orchestrator on a real store that dies at a chosen call of it, as with its process: from then on nothing that it
 // asks for is answered, and nothing of it is waited for. Its engine is a shell that prints what the test says, so that
 // a turn costs little.
+import { singleHost } from '../../src/ownership/single-host.js';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createIds } from '../../src/kernel/ids.js';
@@ -78,15 +79,17 @@ export class MortalOrchestrator {
     this.#life = life;
     this.#begun.clear();
     const { clock } = this.#time;
+    const store = this.#mortal(this.#data.store, life);
     const deps = {
-      store: this.#mortal(this.#data.store, life),
+      store,
       clock,
       ids: createIds(clock),
       timers: mortalTimers(this.#time.createTimers(), life),
       dataDir: this.#data.path,
-      queueLimit: 1000,
-      sticky: false,
-      host: {
+      queueLimit: () => 1000,
+      ...singleHost(store),
+      mayNeedProcess: false,
+      runtime: {
         findProgram: async () => ['/bin/sh', '-c', PLAY],
         environment: (_engine: unknown, run: RunRecord) => {
           if (life.isOver) throw new Dead('died');

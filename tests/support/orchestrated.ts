@@ -1,15 +1,17 @@
 // An orchestrator on a real store, real processes and the stand-in engines, in a folder of its own.
+import { singleHost } from '../../src/ownership/single-host.js';
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { findEngine } from '../../src/engines/registry.js';
 import { projectConversation } from '../../src/fcmp/fold.js';
-import { copySession } from '../../src/host/copy-session.js';
-import { startResident } from '../../src/host/start-resident.js';
+import { copySession } from '../../src/machine/sessions/copy-session.js';
+import { startResident } from '../../src/app-server/start-resident.js';
 import { systemClock, type Clock } from '../../src/kernel/clock.js';
 import { createIds } from '../../src/kernel/ids.js';
-import type { EngineHost, OrchestratorDeps } from '../../src/journal/deps.js';
+import type { OrchestratorDeps } from '../../src/journal/deps.js';
+import type { EngineRuntime } from '../../src/machine/engine-runtime.js';
 import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
 import type { OrchestratorSettings } from '../../src/orchestrator/orchestrator-settings.js';
 import { runFolder } from '../../src/journal/run-folder.js';
@@ -19,9 +21,10 @@ import { listMarked } from '../../src/process/process-table.js';
 import { measureCover } from '../../src/rasp/cover.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { explainRasp } from '../../src/rasp/validate.js';
-import { CHART, STICKY_CHART } from '../../src/run/statechart.js';
+import { waitPolicyOf } from '../../src/run/waiting/wait-policy.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
+import { afterEachFile } from './hooks.js';
 import type { LoggedStart } from './stand-in.js';
 
 const BIN = new URL('../stand-ins/bin/', import.meta.url).pathname;
@@ -35,10 +38,9 @@ export interface Bench {
 }
 
 const roots: string[] = [];
-// Of a test that makes many of them, on a slow disk, this takes a while.
-afterAll(() => {
-  for (const root of roots) rmSync(root, { recursive: true, force: true });
-}, 60_000);
+afterEachFile(() => {
+  for (const root of roots.splice(0)) rmSync(root, { recursive: true, force: true });
+});
 
 export function createRoot(): string {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'parley-runs-')));
@@ -59,7 +61,7 @@ export function startsIn(root: string): LoggedStart[] {
 
 let sessions = 0;
 
-export function standInHost(root: string): EngineHost {
+export function standInRuntime(root: string): EngineRuntime {
   return {
     findProgram: async (engine) => [join(BIN, engine.resident ? `${engine.name}-stand-in` : engine.name)],
     startResident: (_engine, start) =>
@@ -95,7 +97,7 @@ export async function openBench(
     store?: (store: Store) => Store;
     clock?: Clock;
     timers?: Timers;
-    host?: Partial<EngineHost>;
+    runtime?: Partial<EngineRuntime>;
     settings?: Partial<OrchestratorSettings>;
     queueLimit?: number;
     sticky?: boolean;
@@ -104,15 +106,17 @@ export async function openBench(
   const data = await openDataDir(join(root, 'data'), { pid: process.pid });
   const clock = changes.clock ?? systemClock;
   const failures: unknown[] = [];
+  const store = changes.store?.(data.store) ?? data.store;
   const deps: OrchestratorDeps = {
-    store: changes.store?.(data.store) ?? data.store,
+    store,
+    ...singleHost(store),
     clock,
     ids: createIds(clock),
     timers: changes.timers ?? systemTimers,
     dataDir: data.path,
-    queueLimit: changes.queueLimit ?? 1000,
-    host: { ...standInHost(root), ...changes.host },
-    sticky: changes.sticky ?? false,
+    queueLimit: () => changes.queueLimit ?? 1000,
+    runtime: { ...standInRuntime(root), ...changes.runtime },
+    mayNeedProcess: changes.sticky ?? false,
     ...changes.deps,
   };
   const orchestrator = await Orchestrator.open(deps, {
@@ -158,7 +162,7 @@ export async function expectSound(bench: Bench, runId: string, found: readonly s
     if (event.type !== 'lifecycle.state.changed') continue;
     expect(data.from).toBe(state);
     expect(
-      (run.spec.sticky ? STICKY_CHART : CHART).some(
+      waitPolicyOf(run.spec).chart.some(
         (edge) => edge.from === data.from && edge.on === data.trigger && edge.to === data.to,
       ),
     ).toBe(true);

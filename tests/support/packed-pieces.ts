@@ -1,4 +1,4 @@
-// Pieces of a journal as they are stored: what is packed has bits that can be changed without changing what it says.
+// Stored pieces of a journal: packed data has bits whose change does not alter the unpacked text.
 import { unpackBody, type PackedBody } from '../../src/store/sqlite/pack-body.js';
 
 export function saysTheSame(piece: PackedBody, changed: Uint8Array): boolean {

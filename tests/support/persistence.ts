@@ -1,5 +1,4 @@
-// Clients that do not give up: what is not answered is asked again, of another server or of the same one when it is
-// back, and a stream goes on where it was lost.
+// Clients that retry: unanswered requests are repeated on another server or the same one, and streams resume.
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { createClient, type ParleyClient } from '../../src/client/client.js';

@@ -1,5 +1,6 @@
-// What an agent or a repository may have put in the place of a file: each must be refused at once, whatever reads it.
+// Objects that an agent or a repository may put in the place of a file: every reader must refuse each at once.
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -48,11 +49,16 @@ export function linkFolder(path: string): void {
   symlinkSync(`${folder}.moved`, folder);
 }
 
-// A file that another process makes longer all the time.
-export function growing(path: string): void {
+// A file that another process makes longer all the time. Returns a function that ends the process: it would create the
+// file again after the folder was removed.
+export function growing(path: string): () => Promise<void> {
   writeFileSync(path, 'x'.repeat(1000));
   const child = spawn('/bin/sh', ['-c', `while :; do printf yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy >> '${path}'; done`], {
     stdio: 'ignore',
   });
-  onTestFinished(() => void child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  return async () => {
+    child.kill('SIGKILL');
+    await exited;
+  };
 }

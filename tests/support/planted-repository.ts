@@ -213,6 +213,7 @@ const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   verify: [['--all']],
   replay: [['last']],
   parse: [['--engine', 'codex']],
+  config: [[], ['check'], ['set', 'slots', '2'], ['get', 'slots'], ['unset', 'slots']],
   continue: [['last', 'more']],
   fork: [['last', 'more']],
   retry: [['last']],

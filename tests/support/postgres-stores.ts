@@ -3,8 +3,8 @@ import { onTestFinished } from 'vitest';
 import { registerHost, type HostLease } from '../../src/store/postgres/hosts/host-lease.js';
 import { openPostgres, type OpenOptions } from '../../src/store/postgres/connection/open-postgres.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
-import type { NewRun, RunChange, RunRecord, Store } from '../../src/store/store.js';
-import { change, newRun } from '../store/conformance.js';
+import type { NewRun, RunRecord, Store } from '../../src/store/store.js';
+import { change, newRun, type RowEdit } from '../store/conformance.js';
 import { withDatabase, type TestDatabase } from './postgres.js';
 import { openPostgresProxy, type PostgresProxy } from './postgres-proxy.js';
 
@@ -58,8 +58,8 @@ export async function create(store: Store, number = 1, changes: Partial<NewRun> 
   return outcome.run;
 }
 
-export async function commit(store: Store, run: RunRecord, rest: Partial<RunChange> = {}): Promise<RunRecord> {
-  const outcome = await store.commit(change(run, rest));
+export async function commit(store: Store, run: RunRecord, rest: RowEdit = {}): Promise<RunRecord> {
+  const outcome = await store.append(change(run, rest));
   if (!outcome.committed) throw new Error(outcome.reason);
   return (await store.loadRun(run.run_id)) as RunRecord;
 }

@@ -2,7 +2,7 @@
 // by time; a wait that takes too long fails and shows the output so far. Whatever a test leaves open is ended after it.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { afterEach } from 'vitest';
+import { afterEachTest } from './hooks.js';
 
 export interface PtyOptions {
   readonly cols?: number;
@@ -30,7 +30,7 @@ export interface Pty {
 const LIMIT_MS = 15_000;
 const open = new Set<Pty>();
 
-afterEach(async () => {
+afterEachTest(async () => {
   const left = [...open];
   for (const pty of left) pty.kill();
   await Promise.all(left.map((pty) => pty.exit));

@@ -1,4 +1,4 @@
-// HTTP as no client would speak it: bytes onto a socket, and what comes back until the server closes it.
+// HTTP that no client would send: raw bytes to a socket, and the response until the server closes it.
 import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
 import { HTTP_STATUS } from '../../src/contract/error-codes.js';

@@ -1,5 +1,6 @@
 // Opens an orchestrator on what was left behind, waits until everything is recovered, and closes it. Runs what was
 // built.
+import { singleHost } from '../../dist/ownership/single-host.js';
 import { join } from 'node:path';
 import { systemClock } from '../../dist/kernel/clock.js';
 import { createIds } from '../../dist/kernel/ids.js';
@@ -9,7 +10,7 @@ import { openDataDir } from '../../dist/store/sqlite/data-dir.js';
 
 const { root } = JSON.parse(process.argv[2]);
 const data = await openDataDir(join(root, 'data'), { pid: process.pid });
-const host = {
+const runtime = {
   findProgram: async () => null,
   environment: () => ({}),
   hasSession: async () => true,
@@ -24,8 +25,9 @@ const deps = {
   ids: createIds(systemClock),
   timers: systemTimers,
   dataDir: data.path,
-  host,
-  queueLimit: 1000,
+  runtime,
+  queueLimit: () => 1000,
+  ...singleHost(data.store),
 };
 const orchestrator = await Orchestrator.open(deps, { slots: 1, recovery: { queued: 'fail' }, onFailure: fail });
 await orchestrator.recovered();

@@ -1,4 +1,4 @@
-// Runs of an engine that stays, on its stand-in: an orchestrator whose processes and commands can be counted.
+// Runs of a resident engine on its stand-in: an orchestrator whose processes and commands can be counted.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
@@ -32,14 +32,14 @@ export async function openResidentBench(
   const { root = createRoot(), env = {}, ...rest } = changes;
   const opened = await openBench(root, {
     ...rest,
-    host: {
+    runtime: {
       environment: () => ({
         PATH: process.env['PATH'] ?? '',
         HOME: root,
         STAND_IN_LOG: join(root, 'starts.jsonl'),
         ...env,
       }),
-      ...rest.host,
+      ...rest.runtime,
     },
   });
   const bench: ResidentBench = {

@@ -1,9 +1,10 @@
 // An orchestrator in a process of its own that plays one run of the engine that stays up to a point, names it, and
 // waits to be killed. Runs what was built.
+import { singleHost } from '../../dist/ownership/single-host.js';
 import { readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startResident } from '../../dist/host/start-resident.js';
+import { startResident } from '../../dist/app-server/start-resident.js';
 import { systemClock } from '../../dist/kernel/clock.js';
 import { createIds } from '../../dist/kernel/ids.js';
 import { Orchestrator } from '../../dist/orchestrator/orchestrator.js';
@@ -13,7 +14,7 @@ import { openDataDir } from '../../dist/store/sqlite/data-dir.js';
 const [root, prompt, until] = process.argv.slice(2);
 const BIN = fileURLToPath(new URL('../stand-ins/bin/codex-app-server-stand-in', import.meta.url));
 const data = await openDataDir(join(root, 'data'), { pid: process.pid });
-const host = {
+const runtime = {
   findProgram: async () => [BIN],
   environment: () => ({ PATH: process.env.PATH, HOME: root, STAND_IN_LOG: join(root, 'starts.jsonl') }),
   hasSession: async ({ handle_value: id, home }) =>
@@ -35,8 +36,9 @@ const orchestrator = await Orchestrator.open(
     ids: createIds(systemClock),
     timers: systemTimers,
     dataDir: data.path,
-    queueLimit: 10,
-    host,
+    queueLimit: () => 10,
+    ...singleHost(data.store),
+    runtime,
   },
   { slots: 1, recovery: { queued: 'fail' }, onFailure: (_run, error) => console.error(error) },
 );

@@ -9,7 +9,7 @@ import { operatorIn, operatorToken } from '../../src/service/access/operator-tok
 import { TokenBook } from '../../src/service/access/token-book.js';
 import { addToken, tokensIn } from '../../src/service/access/tokens.js';
 import { loadRun } from '../../src/journal/load-run.js';
-import { tellDamage, verifyRun } from '../../src/audit/verify-run.js';
+import { describeDamage, verifyRun } from '../../src/audit/verify-run.js';
 import { waitForFiles } from '../../src/journal/wait-for-files.js';
 import { createRoot, openBench, type Bench } from './orchestrated.js';
 
@@ -73,16 +73,19 @@ export async function serve(
         advice: null,
       },
     ],
+    runDefaults: () => ({
+      mode: null,
+      permission: 'workspace-write',
+      model: { codex: 'served-model' },
+      limits: { turn_timeout_sec: null, idle_timeout_sec: 1800, tool_timeout_sec: 14_400, silence_notice_sec: 1800 },
+    }),
     verify: (runId) =>
       loadRun(bench.data.store, runId).then(
         (run) =>
-          verifyRun(
-            bench.data.store,
-            bench.data.path,
-            run,
-            waitForFiles(bench.deps.timers, async () => true),
-          ),
-        tellDamage,
+          verifyRun(bench.data.store, bench.data.path, run, {
+            waitForFiles: waitForFiles(bench.deps.timers, async () => true),
+          }),
+        describeDamage,
       ),
     limits: DEFAULT_LIMITS,
     workspaceRoots: () => [join(root, 'allowed')],
@@ -120,12 +123,10 @@ export async function serve(
       return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
     },
     tokenOf: (role) =>
-      addToken(
-        bench.data.path,
-        `${role}-${logged.length}-${Math.floor(performance.now() * 1000)}`,
+      addToken(bench.data.path, `${role}-${logged.length}-${Math.floor(performance.now() * 1000)}`, {
         role,
-        '2026-01-01T00:00:00.000Z',
-      ),
+        now: '2026-01-01T00:00:00.000Z',
+      }),
     fetch: (path, { as = token, headers, ...init } = {}) =>
       fetch(`${url}${path}`, {
         redirect: 'manual',

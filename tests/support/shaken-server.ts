@@ -10,7 +10,7 @@ import { startServer, type ServerProcess } from './served-process.js';
 import { steadyPort } from './steady-port.js';
 import type { Chance } from './torture.js';
 
-export const TOKEN = 'prl_9Hz3Kp7Tw1Xc5Mb8Qf2Vn6Lr4Gj0Sd';
+const TOKEN = 'prl_9Hz3Kp7Tw1Xc5Mb8Qf2Vn6Lr4Gj0Sd';
 
 const TRACE = `--import=${new URL('trace-engine.mjs', import.meta.url).href}`;
 export const DEEDS = [

@@ -20,7 +20,7 @@ if (process.argv[2] === 'serve' && ms && ledger) {
   // The database cannot be slowed down from here, but whoever writes to it can: nothing of a change is there before its
   // time.
   const { SqliteStore } = await import('../../dist/store/sqlite/sqlite-store.js');
-  for (const name of ['createRun', 'commit']) {
+  for (const name of ['createRun', 'append']) {
     const write = SqliteStore.prototype[name];
     SqliteStore.prototype[name] = function writeSlowly(change) {
       block();

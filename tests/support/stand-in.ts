@@ -5,13 +5,14 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import type { EngineCommand, TurnSpec } from '../../src/engines/engine.js';
 import { buildCommand, buildHandle, findEngine } from '../../src/engines/registry.js';
 import { createCountingIds } from '../../src/kernel/ids.js';
 import type { TurnConclusion } from '../../src/turn/conclude-turn.js';
 import { RecordingReader } from '../../src/audit/read-recording.js';
 import type { ExecutionMode } from '../../src/run/attempt.js';
+import { afterEachFile } from './hooks.js';
 import { parse, type Parsed } from './parse.js';
 
 export const STAND_INS = ['codex', 'gemini', 'iflow', 'opencode'] as const;
@@ -46,8 +47,8 @@ export interface LoggedStart {
 
 const roots: string[] = [];
 
-afterAll(() => {
-  for (const root of roots) rmSync(root, { recursive: true, force: true });
+afterEachFile(() => {
+  for (const root of roots.splice(0)) rmSync(root, { recursive: true, force: true });
 });
 
 // A home and a working directory of its own, gone when the tests of the file are over.

@@ -1,5 +1,5 @@
-// A port for a server that is started again on it: free, and not one of those that the system gives to whoever asks for
-// any, so that nobody takes it while the server is away.
+// A free port for a server that restarts on it, outside the ephemeral range, so that no other process takes it
+// meanwhile.
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';

@@ -1,4 +1,4 @@
-// Another program that listens where a host is expected, and writes down what it is asked and with what token.
+// Another program on the port of a host, which records requests and their tokens.
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,4 @@
-// What the forms of torture have in common: the seed, and the line of figures that each of them leaves for whoever
-// asked for it.
+// Shared parts of the torture tests: the seed, and the line of figures that each prints.
 import { appendFileSync } from 'node:fs';
 import { seededRandom } from './seeded-random.js';
 

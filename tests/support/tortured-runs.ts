@@ -1,5 +1,4 @@
-// The runs of the torture: what each of them does, who answers or cancels or deletes it, and what must have become of
-// it.
+// The runs of the torture tests: their script, who answers, cancels or deletes them, and the expected result.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';

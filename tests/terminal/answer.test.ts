@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { confirmSent, createDialogue, type Given } from '../../src/terminal/answer.js';
 import type { Question } from '../../src/terminal/question-text.js';
+import { runs } from '../support/runs.js';
 
 const ask = (question: Partial<Question>): Question => ({
   kind: 'open_text',
@@ -166,7 +167,7 @@ describe('a choice', () => {
     });
   });
 
-  test('what is sent is said in words', () => {
+  test('the sent answer is described in words', () => {
     expect(give(choice, '1')).toMatchObject({ sent: '"pg" (option 1, Postgres)' });
     expect(give(choice, 'MySQL')).toMatchObject({ sent: '"MySQL"' });
     expect(give({ ...choice, default: 'pg' }, '')).toMatchObject({ sent: '"pg" (the default)' });
@@ -195,7 +196,7 @@ describe('a choice', () => {
         const rivals = given.filter((_, other) => other !== index && readings(other).slice(0, 2).includes(line));
         if (/^\d+$/.test(line)) expect(rivals).toEqual([]);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -204,7 +205,7 @@ describe('a choice', () => {
     expect(give({ ...choice, default: 'pg' }, '')).toEqual(reply('pg'));
   });
 
-  test('the prompt says what may be typed', () => {
+  test('the prompt lists the possible input', () => {
     expect(createDialogue(choice).prompt()).toBe('1-3 or text > ');
     expect(createDialogue({ ...choice, default: 'pg' }).prompt()).toBe('1-3 or text Enter: pg > ');
   });
@@ -245,7 +246,7 @@ describe('a free text', () => {
     expect(give(ask({ default: null }), '')).toEqual(problem('an answer is needed'));
   });
 
-  test('goes on after a backslash at the line end', () => {
+  test('continues after a backslash at the line end', () => {
     const dialogue = createDialogue(ask({}));
     expect(dialogue.prompt()).toBe('> ');
     expect(dialogue.give('first\\')).toEqual({ kind: 'more' });

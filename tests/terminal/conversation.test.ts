@@ -320,7 +320,7 @@ describe('a conversation of two attempts', () => {
         '',
         '✓ answered by ada: sqlite',
         '',
-        '── attempt 2 ──',
+        '── turn 2 ──',
         '',
         'Migrated to SQLite. 全部测试通过。',
         '',
@@ -330,7 +330,7 @@ describe('a conversation of two attempts', () => {
         '! nobody answered in time, decided by',
         '  the policy decline: decline',
         '',
-        '── attempt 3 ──',
+        '── turn 3 ──',
         '',
         '✓ done',
         '  {"ok":true,"tables":12}',
@@ -338,7 +338,7 @@ describe('a conversation of two attempts', () => {
     );
   });
 
-  test('tells who canceled and why it failed', () => {
+  test('names who canceled and why it failed', () => {
     expect(show([event('conversation.canceled', { actor: { kind: 'token', name: 'ci' } })], plain(80))).toBe(
       '■ canceled by ci\n',
     );
@@ -350,7 +350,7 @@ describe('a conversation of two attempts', () => {
     );
   });
 
-  test('tells answers of several fields, decisions with a note, and a finish', () => {
+  test('shows answers of several fields, decisions with a note, and a finish', () => {
     expect(answered({ response: { q1: 'pg', q2: 7 } })).toBe('✓ answered:\n  q1: pg\n  q2: 7\n');
     expect(answered({ response: { decision: 'decline', note: 'not today' } })).toBe('⊘ declined: not today\n');
     expect(answered({ response: { decision: 'cancel' } })).toBe('⊘ declined and stopped\n');
@@ -363,7 +363,7 @@ describe('a conversation of two attempts', () => {
     );
   });
 
-  test('says that a question is overdue if it is told', () => {
+  test('marks an overdue question if requested', () => {
     const asked = event('user.input.required', {
       interaction_id: 'i',
       kind: 'open_text',
@@ -371,7 +371,7 @@ describe('a conversation of two attempts', () => {
       options: [],
     });
     expect(show([{ ...asked, data: { ...asked.data, overdue: true } }], plain(80))).toBe(
-      '? Well?\n  overdue: it waits for longer than agreed\n',
+      '? Well?\n  overdue: it has waited longer than its time limit\n',
     );
   });
 
@@ -381,7 +381,7 @@ describe('a conversation of two attempts', () => {
     expect(lines.slice(-3)).toEqual(['    22,', '… 78 more lines', '']);
   });
 
-  test('passes over what it does not know', () => {
+  test('skips unknown events', () => {
     expect(show([{ ...delta('x'), type: 'assistant.hologram', data: { size: 3 } }], plain(80))).toBe('');
   });
 });
@@ -403,7 +403,7 @@ describe('messages', () => {
     expect(view.pause()).toBe('');
   });
 
-  test('are shown once: whole if no piece came, the rest if some did, again if the pieces said something else', () => {
+  test('are shown once: whole, the missing rest, or again if the pieces differed', () => {
     expect(show([final('Hello.')], plain(80))).toBe('Hello.\n');
     expect(show([delta('Hel'), final('Hello.')], plain(80))).toBe('Hello.\n');
     expect(show([delta('Hello. '), final('Hello.')], plain(80))).toBe('Hello.\n');
@@ -414,7 +414,7 @@ describe('messages', () => {
     );
   });
 
-  test('that never became whole are shown all the same', () => {
+  test('that were never completed are still shown', () => {
     for (const live of [true, false]) {
       expect(show([delta('I will n'), event('conversation.canceled', {})], plain(80), live)).toBe(
         'I will n\n\n■ canceled\n',
@@ -429,7 +429,7 @@ describe('messages', () => {
     );
   });
 
-  test('are not torn apart by what the engine prints beside them', () => {
+  test('are not split by other output of the engine', () => {
     const noise = event('raw.stderr', { text: 'warning' });
     const events = [delta('Hel'), noise, delta('lo.'), noise, final('Hello.'), noise];
     expect(show(events, plain(80))).toBe('Hello.\n\n· engine details: 3 lines of stderr\n');
@@ -439,7 +439,7 @@ describe('messages', () => {
     );
   });
 
-  test('end with a done marker that is folded with what else the engine prints, and a failure is told once', () => {
+  test('end with a done marker among the engine details, and a failure is shown once', () => {
     const events = [
       final('All tests pass.\n{"done":true,"result":{"ok":1}}'),
       event('raw.stderr', { text: 'boom' }),
@@ -468,7 +468,7 @@ describe('messages', () => {
     expect(splitDoneMarker(text).text).toBe(said);
   });
 
-  test('are broken off by a tool call and go on behind it', () => {
+  test('are interrupted by a tool call and continue after it', () => {
     const call = event('assistant.tool.completed', {
       call_id: '1',
       name: 'ls',

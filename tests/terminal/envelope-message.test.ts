@@ -15,7 +15,7 @@ const required = event('user.input.required', {
   channel: 'envelope',
 });
 
-test.each([true, false])('the result and the question stand for it (live: %s)', (live) => {
+test.each([true, false])('the result and the question replace it (live: %s)', (live) => {
   expect(show([final('Hello.'), final(DONE), completed], plain(80), live)).toBe('Hello.\n\n✓ done\n  {"n":1}\n');
   expect(show([final(`\`\`\`json\n${DONE}\n\`\`\``), completed], plain(80), live)).toBe('✓ done\n  {"n":1}\n');
   expect(show([final(ASK), required], plain(80), live)).toBe('? Which?\n  1) A\n');

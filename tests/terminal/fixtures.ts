@@ -8,6 +8,7 @@ import type { FcmpData, FcmpEvent, FcmpType } from '../../src/fcmp/event.js';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { ConversationView } from '../../src/terminal/conversation.js';
 import type { Style } from '../../src/terminal/style.js';
+import { runs } from '../support/runs.js';
 
 const golden = new URL('../golden/', import.meta.url).pathname;
 
@@ -142,4 +143,4 @@ export function cut(text: string, places: readonly number[]): string[] {
 export const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]|\p{Surrogate}/u;
 
 // More runs search longer, as in the property test of the parsers.
-export const RUNS = { numRuns: Number(process.env['PARLEY_PROPERTY_RUNS'] ?? 150) };
+export const RUNS = { numRuns: Number(process.env['PARLEY_PROPERTY_RUNS'] ?? runs(150)) };

@@ -1,4 +1,4 @@
-// Pasted text is told from typed keys, however the marks are cut, and whatever is inside of it.
+// Distinguishes pasted text from typed keys, however the paste markers are split, for any content.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MAX_PASTE_CHARS, PasteReader, type PasteEvent } from '../../src/terminal/paste.js';
@@ -53,7 +53,7 @@ test('keys after a pause are keys again', () => {
   expect(reader.push('\r')).toEqual([{ kind: 'keys', text: '\r' }]);
 });
 
-test('more than the limit is not kept, and the reader goes on', () => {
+test('input beyond the limit is dropped, and the reader continues', () => {
   const reader = new PasteReader();
   reader.push(START);
   for (let size = 0; size <= MAX_PASTE_CHARS; size += 65_536) reader.push('x'.repeat(65_536));
@@ -62,7 +62,7 @@ test('more than the limit is not kept, and the reader goes on', () => {
   expect(reader.push('k')).toEqual([{ kind: 'keys', text: 'k' }]);
 });
 
-test('what is forgotten in the middle of a paste takes the rest of the paste with it', () => {
+test('dropping the middle of a paste drops the rest of the paste', () => {
   const reader = new PasteReader();
   reader.push(`${START}before`);
   reader.forget();

@@ -30,11 +30,11 @@ test('a run is queued, starts, thinks, writes, works and waits', () => {
   expect(lineOf(started, running, state('running', 'failed'))).toBeNull();
 });
 
-test('a later attempt and the tokens so far are told', () => {
+test('a later attempt and the tokens so far are shown', () => {
   const step = event('usage', { scope: 'step', input_tokens: 600, output_tokens: 100 }, { attempt: 2 });
   const activity = fold(started, state('queued', 'running', { ms: 1000, attempt: 2 }), step, step);
-  expect(progressLine(activity, 4000, plain(80))).toBe('⠋ starting codex · 3.0 s · attempt 2 · 1.4k tokens');
-  expect(progressLine(activity, 4000, plain(40))).toBe('⠋ starting codex · 3.0 s · attempt 2');
+  expect(progressLine(activity, 4000, plain(80))).toBe('⠋ starting codex · 3.0 s · turn 2 · 1.4k tokens');
+  expect(progressLine(activity, 4000, plain(40))).toBe('⠋ starting codex · 3.0 s · turn 2');
   expect(progressLine(activity, 4000, plain(20))).toBe('⠋ starting… · 3.0 s');
 });
 
@@ -43,7 +43,7 @@ test('the spinner goes by the time', () => {
   expect(frames).toEqual(['⠋', '⠙', '⠙', '⠹', '⠋']);
 });
 
-test('a clock that stands behind the events does no harm', () => {
+test('a clock behind the events does no harm', () => {
   expect(progressLine(fold(running), 0, plain(80))).toBe('⠋ starting · 0 ms');
 });
 

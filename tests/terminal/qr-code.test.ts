@@ -134,7 +134,7 @@ test('a text of any length up to the limit is read back as it was', () => {
   expect(read(encodeQrCode('héé 漢字') ?? [])).toBe('héé 漢字');
 });
 
-test('what is too long or does not fit the screen is not drawn', () => {
+test('a code that is too long or too large for the screen is not drawn', () => {
   expect(encodeQrCode('x'.repeat(300))).toBeNull();
   expect(drawQrCode('x'.repeat(300), { colour: false, width: 100 })).toBe('');
   expect(drawQrCode('https://example.com', { colour: false, width: 20 })).toBe('');

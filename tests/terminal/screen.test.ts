@@ -18,7 +18,7 @@ function open(tty: boolean) {
   return { terminal, pieces, screen };
 }
 
-test('the status stands below the text and moves down with it', () => {
+test('the status is below the text and moves down with it', () => {
   const { terminal, screen } = open(true);
   screen.write('one\n');
   screen.status('working');
@@ -33,7 +33,7 @@ test('the status stands below the text and moves down with it', () => {
   expect(terminal.text()).toBe('one\ntwo\n');
 });
 
-test('when text ends in mid-line, the status goes on the next line, and the text then continues in its place', () => {
+test('when text ends mid-line, the status uses the next line, and the text continues in its place', () => {
   const { terminal, screen } = open(true);
   screen.status('working');
   screen.write('Hel');
@@ -125,7 +125,7 @@ test('whatever is written, the screen shows the text with the status below it, a
   );
 });
 
-test('whoever writes beside it begins on a line of its own', () => {
+test('other output starts on a line of its own', () => {
   const { terminal, screen } = open(true);
   screen.endLine();
   expect(terminal.text()).toBe('');

@@ -16,7 +16,7 @@ const rows = [
   ['run_03', 'gemini', 'queued', '', ''],
 ];
 
-test('columns are as wide as what is in them', () => {
+test('columns are as wide as their content', () => {
   expect(renderTable(rows, columns, plain(200))).toBe(
     [
       'run     engine    state             age  prompt',
@@ -40,7 +40,7 @@ test('the widest column gives way first', () => {
   );
 });
 
-test('a narrow terminal drops what may be dropped, the last first, and never cuts an id before', () => {
+test('a narrow terminal drops optional columns, the last first, before it cuts an id', () => {
   expect(renderTable(rows, columns, plain(40))).toBe(
     [
       'run     engine    state         prompt',

@@ -47,20 +47,31 @@ const call = (data: Partial<FcmpData['assistant.tool.completed']>): FcmpData['as
 });
 
 test.each<[string, string]>([
-  [renderTool(call({ duration_ms: 1234 }), 'ls', null, plain(80)), '✓ shell  ls · 1.2 s'],
-  [renderTool(call({}), 'ls', 50, plain(80)), '✓ shell  ls · 50 ms'],
-  [renderTool(call({ exit_code: 0 }), '', null, plain(80)), '✓ shell'],
+  [renderTool(call({ duration_ms: 1234 }), { subject: 'ls', elapsedMs: null }, plain(80)), '✓ shell  ls · 1.2 s'],
+  [renderTool(call({}), { subject: 'ls', elapsedMs: 50 }, plain(80)), '✓ shell  ls · 50 ms'],
+  [renderTool(call({ exit_code: 0 }), { subject: '', elapsedMs: null }, plain(80)), '✓ shell'],
   [
-    renderTool(call({ status: 'failed', exit_code: 3, duration_ms: 5 }), 'false', null, plain(80)),
+    renderTool(
+      call({ status: 'failed', exit_code: 3, duration_ms: 5 }),
+      { subject: 'false', elapsedMs: null },
+      plain(80),
+    ),
     '✗ shell  false · exit 3 · 5 ms',
   ],
-  [renderTool(call({ status: 'failed', error: 'not\nallowed' }), 'rm', null, plain(80)), '✗ shell  rm · not allowed'],
   [
-    renderTool(call({ status: 'failed', error: 'the reason is a long one' }), 'a long command indeed', null, plain(40)),
+    renderTool(call({ status: 'failed', error: 'not\nallowed' }), { subject: 'rm', elapsedMs: null }, plain(80)),
+    '✗ shell  rm · not allowed',
+  ],
+  [
+    renderTool(
+      call({ status: 'failed', error: 'the reason is a long one' }),
+      { subject: 'a long command indeed', elapsedMs: null },
+      plain(40),
+    ),
     '✗ shell  a long command… · the reason i…',
   ],
   [
-    renderTool(call({ duration_ms: 5 }), '移动所有的旧文件到新的目录', null, plain(30)),
+    renderTool(call({ duration_ms: 5 }), { subject: '移动所有的旧文件到新的目录', elapsedMs: null }, plain(30)),
     '✓ shell  移动所有的旧… · 5 ms',
   ],
 ])('%s', (line, expected) => {
@@ -71,8 +82,7 @@ test('keeps how it ended and how long it took on any width', () => {
   for (let width = 8; width < 60; width += 1) {
     const line = renderTool(
       call({ name: 'a_very_long_name_of_a_tool', status: 'failed', exit_code: 3, duration_ms: 5, error: 'because' }),
-      'what it was about',
-      null,
+      { subject: 'what it was about', elapsedMs: null },
       plain(width),
     );
     expectFits(line, width);

@@ -1,9 +1,10 @@
-// Text that a person approves, wrapped: nothing is lost by it, and what was wrapped can be told from a line end.
+// Wrapping of text that a person approves: nothing is lost, and wrapped lines differ visibly from line ends.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { restoreNamed } from '../../src/kernel/visible-text.js';
 import { wrapExact } from '../../src/terminal/wrap-exact.js';
 import { CONTROL, expectFits, hostile, RUNS } from './fixtures.js';
+import { runs } from '../support/runs.js';
 
 const MARGINS = { first: '> ', rest: '| ', wrapped: '↪ ' };
 
@@ -31,6 +32,6 @@ test('with the margins taken away and the names put back is the text, at any wid
       expect(shown).not.toMatch(CONTROL);
       expectFits(shown, width);
     }),
-    { numRuns: 4 * RUNS.numRuns },
+    { numRuns: runs(4) * RUNS.numRuns },
   );
 });

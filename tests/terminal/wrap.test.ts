@@ -23,7 +23,7 @@ test.each([
   expect(wrapText(text, width)).toBe(wrapped);
 });
 
-test('takes apart what was made to be wider than any character', () => {
+test('splits clusters that are wider than any character', () => {
   expectFits(wrapText(`ｶ${'ﾞ'.repeat(50)}`, 10), 10);
 });
 
@@ -59,7 +59,7 @@ test('writes the same however the text is cut, never too wide, and loses no lett
   );
 });
 
-test('shows a word as it stands when nothing comes for a while, and goes on behind it', () => {
+test('shows a partial word after a pause, and continues after it', () => {
   const wrapper = new Wrapper(13);
   expect(wrapper.push('all 42')).toBe('all');
   expect(wrapper.pause()).toBe(' 42');

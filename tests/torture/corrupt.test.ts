@@ -4,7 +4,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tellDamage, verifyRun } from '../../src/audit/verify-run.js';
+import { describeDamage, verifyRun } from '../../src/audit/verify-run.js';
 import { openForReading } from '../../src/store/sqlite/data-dir.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import type { PackedBody } from '../../src/store/sqlite/pack-body.js';
@@ -103,7 +103,7 @@ const copyOf = (): string => {
 async function findBy(store: Store, data: string, runId: string): Promise<string[]> {
   const checks = await store
     .loadRun(runId)
-    .then((run) => (run ? verifyRun(store, data, run) : [{ name: 'the run is gone', ok: false }]), tellDamage);
+    .then((run) => (run ? verifyRun(store, data, run) : [{ name: 'the run is gone', ok: false }]), describeDamage);
   return checks.filter(({ ok }) => !ok).map(({ name }) => name);
 }
 
@@ -185,7 +185,7 @@ describe.each(KINDS)(`in the files of a run that %s (seed ${SEED})`, (kind) => {
 });
 
 // What is still JSON, but no event, must not keep it from telling.
-test.each(KINDS)('a bit that is flipped anywhere in the events of a run that %s is told as a finding', async (kind) => {
+test.each(KINDS)('a bit flipped anywhere in the events of a run that %s is reported as a finding', async (kind) => {
   const data = copyOf();
   const db = await openDatabase(join(data, 'parley.db'));
   const store = new SqliteStore(db);
@@ -254,7 +254,7 @@ function* otherValues(value: Value, by: Chance, others: readonly Value[]): Gener
 }
 
 describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
-  test.each(Object.keys(TABLES))('each value that is changed and each row that is gone is found: %s', async (table) => {
+  test.each(Object.keys(TABLES))('each changed value and each missing row is found: %s', async (table) => {
     const data = copyOf();
     const db = await openDatabase(join(data, 'parley.db'));
     db.exec('PRAGMA foreign_keys = OFF');

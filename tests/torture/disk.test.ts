@@ -133,7 +133,7 @@ async function starve(site: Site, options: CallOptions, makeRoom: () => void): P
   figures.add('answers taken', taken.answers.length);
 }
 
-describe(`a server without room for what it should keep (seed ${SEED})`, () => {
+describe(`a server without disk space (seed ${SEED})`, () => {
   test.each(Array.from({ length: ROOMS }, (_, number) => number))('no file larger than a limit, %d', async (number) => {
     // In blocks of 512 bytes: from what is too little for a start to what is nearly enough.
     const blocks = number === 0 ? 100 : 300 + chance(number).below(3000);

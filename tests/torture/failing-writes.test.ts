@@ -2,6 +2,7 @@
 // full or a broken disk, with nothing or half of it written; and so once, or until there is room again. The caller is
 // told, nothing that was acknowledged is lost, and the run comes to its end, here or after the next start.
 // PARLEY_DISK_EVERY: which of the writes, every thirty-sixth unless told.
+import { singleHost } from '../../src/ownership/single-host.js';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -13,7 +14,7 @@ import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { Store } from '../../src/store/store.js';
 import { alterStore } from '../support/altered-store.js';
 import { breakDisk, type FailingDisk, type How } from '../support/failing-disk.js';
-import { createRoot, expectSound, openBench, processesOf, standInHost } from '../support/orchestrated.js';
+import { createRoot, expectSound, openBench, processesOf, standInRuntime } from '../support/orchestrated.js';
 import { Figures, SEED } from '../support/torture.js';
 
 const EVERY = Number(process.env['PARLEY_DISK_EVERY'] ?? 36);
@@ -36,7 +37,7 @@ afterAll(() => figures.tell());
 
 function onDisk(store: Store, disk: FailingDisk): Store {
   return alterStore(store, {
-    commit: async (change) => (disk.check(), store.commit(change)),
+    append: async (change) => (disk.check(), store.append(change)),
     createRun: async (run) => (disk.check(), store.createRun(run)),
   });
 }
@@ -75,9 +76,10 @@ async function converse(
         ids: createIds(systemClock),
         timers: systemTimers,
         dataDir: data.path,
-        queueLimit: 10,
-        host: standInHost(root),
-        sticky: false,
+        queueLimit: () => 10,
+        ...singleHost(store),
+        runtime: standInRuntime(root),
+        mayNeedProcess: false,
       },
       { slots: 1, recovery: { queued: 'requeue' }, onFailure: (_run, error) => failures.push(error) },
     );
@@ -153,7 +155,7 @@ test.each(CASES)(
 );
 
 test.each(CASES)(
-  'who creates a run while the disk refuses by %s, %d times, is told, and has one run after trying again',
+  'creating a run while the disk fails by %s, %d times, is refused, and a retry makes one run',
   async (how, times) => {
     const { created } = await play(how, times, Infinity);
     const before = figures.get('calls refused');

@@ -1,7 +1,6 @@
-// A disk on which it takes long until something is durable, and then the power fails: the server is killed, and
-// everything that it had not made durable is cut off its logs. Whatever it had told anybody is there: runs, answers,
-// events of a stream. Meanwhile several runs go on side by side. PARLEY_FSYNC_CUTS: how many power cuts,
-// PARLEY_FSYNC_MS: how slow the disk is.
+// A slow disk, then a power cut: the server is killed, and all unsynced bytes are cut off its logs. Everything
+// acknowledged is there: runs, answers, events of a stream. Meanwhile several runs continue in parallel.
+// PARLEY_FSYNC_CUTS: number of power cuts, PARLEY_FSYNC_MS: how slow the disk is.
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -137,7 +136,7 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
 );
 
 test(
-  'several runs go on side by side on a slow disk, and others are answered meanwhile',
+  'several runs continue in parallel on a slow disk, and others are answered meanwhile',
   { timeout: 120_000 },
   async () => {
     const site = createSite();
@@ -145,18 +144,17 @@ test(
       env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), DURABLE: join(site.root, 'durable.jsonl') },
     });
     const told: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
-    const began = performance.now();
     const talking = Promise.all(
       Array.from({ length: RUNS }, () => converse(server, told, new AbortController().signal)),
     );
-    // While they go on, a look takes no longer than some writes.
-    let slowest = 0;
+    // How many requests were answered meanwhile. If one had to wait for the writes of a conversation, there would be
+    // about as many as conversations.
+    let looks = 0;
     const over = new AbortController();
     const looking = (async () => {
       while (!over.signal.aborted) {
-        const from = performance.now();
         await server.client.list({ limit: 10 });
-        slowest = Math.max(slowest, performance.now() - from);
+        looks += 1;
         await pause(20);
       }
     })();
@@ -164,8 +162,7 @@ test(
     over.abort();
     await looking;
     expect((await listRuns(site)).map(({ status }) => status)).toEqual(Array.from({ length: RUNS }, () => 'succeeded'));
-    expect(slowest, 'the slowest look').toBeLessThan(40 * SLOW_MS + 5000);
-    figures.add('ms for the slowest look', Math.round(slowest));
-    figures.add('ms for four conversations', Math.round(performance.now() - began));
+    expect(looks).toBeGreaterThan(3 * RUNS);
+    figures.add('looks during four conversations', looks);
   },
 );

@@ -309,7 +309,7 @@ class Schedule {
 }
 
 test(
-  `${SCHEDULES} random schedules: nothing is lost, nothing happens twice, each run is what it must be (seed ${SEED})`,
+  `${SCHEDULES} random schedules: no loss, no duplicates, each run as expected (seed ${SEED})`,
   { timeout: 60_000 + SCHEDULES * 5000 },
   async () => {
     for (let number = FROM; number < FROM + SCHEDULES; number += 1) {

@@ -1,7 +1,6 @@
-// A real server and real engines that are killed and stopped at random, by a seed, while clients create, answer (again,
-// with the same key), cancel, delete and watch runs. Every run comes to its end, no answer is lost or told twice,
-// whoever watches misses nothing, verify finds nothing, and no process is left. PARLEY_STOPS_RUNS asks for more of
-// them.
+// A real server and real engines, killed and stopped at random (seeded), while clients create, answer (again, with the
+// same key), cancel, delete and watch runs. Every run ends, no answer is lost or applied twice, watchers miss nothing,
+// verify finds nothing, and no process is left. PARLEY_STOPS_RUNS: number of runs.
 import { afterAll, expect, test } from 'vitest';
 import { listMarked } from '../../src/process/process-table.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -40,7 +39,7 @@ afterAll(() => figures.tell());
 const endOf = ({ status, error }: RunRecord): string => (status === 'failed' ? (error?.code ?? '') : status);
 
 test(
-  `${RUNS} runs on a server that is killed and stopped with its engines come to their end (seed ${SEED})`,
+  `${RUNS} runs end on a server that is killed and stopped with its engines (seed ${SEED})`,
   { timeout: 120_000 + RUNS * 6000 },
   async () => {
     const living: Promise<void>[] = [];

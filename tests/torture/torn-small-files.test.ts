@@ -1,15 +1,16 @@
-// Small files beside the runs, torn: cut in half, empty, or zeros. Whoever comes next makes them again, or names the
-// file that is damaged. That they are replaced as a whole is in torn.test.ts; here they are torn all the same.
+// Small files beside the runs, torn: cut in half, empty, or zeros. The next process restores them or names the damaged
+// file. torn.test.ts checks that they are replaced atomically; here they are torn nevertheless.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'smol-toml';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { lockAgent } from '../../src/app-server/agent-lock.js';
-import { CodexHome } from '../../src/app-server/codex-home.js';
+import { CodexHome } from '../../src/machine/homes/codex-home.js';
 import { buildHandle, findEngine } from '../../src/engines/registry.js';
-import { copySession } from '../../src/host/copy-session.js';
-import { prepareHome } from '../../src/host/prepare-home.js';
+import { copySession } from '../../src/machine/sessions/copy-session.js';
+import { prepareHome } from '../../src/machine/homes/prepare-home.js';
 import { siteAt } from '../../src/store/postgres/hosts/site.js';
+import { TurnRefusedError } from '../../src/run/turn-refused-error.js';
 import { createRoot } from '../support/orchestrated.js';
 
 const TEARS: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
@@ -39,7 +40,8 @@ async function refusalOf(work: () => unknown): Promise<string | null> {
     await work();
     return null;
   } catch (error) {
-    return `${(error as { code?: string }).code}: ${(error as Error).message}`;
+    const code = error instanceof TurnRefusedError ? error.error.code : (error as { code?: string }).code;
+    return `${code}: ${(error as Error).message}`;
   }
 }
 
@@ -55,7 +57,9 @@ describe.each(TEARS)('%s', (how, tear) => {
     const root = createRoot();
     const [user, home] = [userIn(root), join(root, 'home')];
     const prepare = () =>
-      prepareHome(findEngine('codex'), user, home, {
+      prepareHome(findEngine('codex'), {
+        user,
+        home,
         ask: null,
         resumed: null,
         permission: 'workspace-write',
@@ -67,13 +71,13 @@ describe.each(TEARS)('%s', (how, tear) => {
     const whole = tearFile(config, tear);
     const refused = await refusalOf(prepare);
     if (how === 'empty') expect([refused, readFileSync(config)]).toEqual([null, whole]);
-    else expect(refused).toBe(`ENGINE_SETTINGS_INVALID: ${config} cannot be read as TOML: mend it, or move it away`);
+    else expect(refused).toBe(`ENGINE_SETTINGS_INVALID: ${config} cannot be read as TOML. Fix it, or move it away.`);
   });
 
   test('config.toml in the home of an app-server: the same', async () => {
     const root = createRoot();
     const [user, home] = [userIn(root), join(root, 'home')];
-    const open = () => CodexHome.open(home, join(root, 'agent'), user);
+    const open = () => CodexHome.open(home, { owner: join(root, 'agent'), user });
     await open();
     const config = join(home, 'config.toml');
     const whole = tearFile(config, tear);
@@ -82,7 +86,7 @@ describe.each(TEARS)('%s', (how, tear) => {
       expect([refused, parse(readFileSync(config, 'utf8'))]).toEqual([null, parse(whole.toString())]);
     else
       expect(refused).toBe(
-        `bad_options: ${join(root, 'user/.codex/config.toml')} or ${config} cannot be read as TOML: mend it, or ` +
+        `bad_options: ${join(root, 'user/.codex/config.toml')} or ${config} cannot be read as TOML: fix it, or ` +
           'move it away',
       );
   });
@@ -90,9 +94,9 @@ describe.each(TEARS)('%s', (how, tear) => {
   test('the claim on a home of Codex: its owner has it again', async () => {
     const root = createRoot();
     const [user, home, owner] = [userIn(root), join(root, 'home'), join(root, 'agents', 'one')];
-    await CodexHome.open(home, owner, user);
+    await CodexHome.open(home, { owner, user });
     const whole = tearFile(join(home, 'parley-instance'), tear);
-    await CodexHome.open(home, owner, user);
+    await CodexHome.open(home, { owner, user });
     expect(readFileSync(join(home, 'parley-instance'))).toEqual(whole);
   });
 
@@ -117,7 +121,7 @@ describe.each(TEARS)('%s', (how, tear) => {
     const file = join(data, 'site');
     const whole = tearFile(file, tear);
     expect(await refusalOf(() => siteAt(data, 'host'))).toMatch(
-      new RegExp(`^DATA_DIR_UNUSABLE: ${file} is damaged: .*parley\\.runs`),
+      new RegExp(`^DATA_DIR_UNUSABLE: ${file} is damaged\\. .*parley\\.runs`),
     );
     writeFileSync(file, whole);
     expect(siteAt(data, 'host')).toEqual({ site, place: data });

@@ -1,6 +1,7 @@
-// The last write of every kind of file that Parley makes is torn, as a power cut leaves it: cut short, or with zeros
-// where the end should be. It starts, what was acknowledged is there, what can be made again is, and where something is
-// lost verify says so. PARLEY_TORN_CUTS: at how many places of each file, at all of its last record if there are fewer.
+// Tears the last write of every kind of file, as a power cut does: cut short, or with zeros at the end. Parley starts,
+// acknowledged data is there, derivable files are restored, and verify reports losses. PARLEY_TORN_CUTS: number of
+// positions per file, or all of its last record if there are fewer.
+import { change } from '../store/conformance.js';
 import fs, {
   appendFileSync,
   cpSync,
@@ -193,7 +194,7 @@ function readBytes(path: string): Buffer {
   }
 }
 
-test('after a torn write people can still answer what waits', async () => {
+test('after a torn write people can still answer waiting questions', async () => {
   const root = copyOf();
   for (const file of ['waits/rasp.jsonl', 'stays/fcmp.jsonl', 'stays/agents/main/runtime/requests.jsonl'])
     truncateSync(pathOf(root, file), readBytes(pathOf(root, file)).length - 3);
@@ -214,12 +215,7 @@ test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SE
   cpSync(root, before, { recursive: true });
   const acknowledged = readBytes(join(before, wal)).length;
   const run = (await bench.data.store.loadRun(ids.waits)) as RunRecord;
-  await bench.data.store.commit({
-    run_id: run.run_id,
-    expect: { status: run.status, epoch: run.epoch, rasp_seq: run.heads.rasp_seq },
-    now: 5,
-    set: { cancel_requested: { at: 5, actor: null } },
-  });
+  await bench.data.store.append(change(run, { now: 5, set: { cancel_requested: { at: 5, actor: null } } }));
   const written = readBytes(join(root, wal));
   await bench.data.close();
   expect(written.length).toBeGreaterThan(acknowledged);

@@ -1,5 +1,6 @@
 // What is stored and shown when a turn ends, and for every other edge of the chart: drafts in order, folded into the
 // FCMP events that the contract promises for the edge. Payloads that lack a member are refused where they are made.
+import { takeEdge } from '../../src/journal/take-edge.js';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { ConversationFold, foldInputOfDraft, type FoldInput } from '../../src/fcmp/fold.js';
@@ -15,7 +16,8 @@ import type { ExecutionMode } from '../../src/run/attempt.js';
 import type { TurnEvidence } from '../../src/run/evidence.js';
 import { parseQuestion } from '../../src/run/interaction.js';
 import type { TurnFacts } from '../../src/run/judge-completion.js';
-import { CHART, step, STICKY_CHART, type Edge } from '../../src/run/statechart.js';
+import { CHART, step, type Edge } from '../../src/run/statechart.js';
+import { STICKY_CHART } from '../../src/run/waiting/sticky-extension.js';
 
 interface ContractEdge {
   readonly id: string;
@@ -39,7 +41,7 @@ const QUESTION = parseQuestion({ prompt: 'Which one?', options: ['a', 'b'], defa
 type FactsPatch = Partial<Omit<TurnFacts, 'evidence'>> & { readonly evidence?: Partial<TurnEvidence> };
 
 function conclude(mode: ExecutionMode, { evidence, ...rest }: FactsPatch) {
-  return concludeTurn({
+  const conclusion = concludeTurn({
     facts: {
       mode,
       attempt: 1,
@@ -67,6 +69,11 @@ function conclude(mode: ExecutionMode, { evidence, ...rest }: FactsPatch) {
     streams: STREAMS,
     parser: PARSER,
   });
+  const { event, facts, before, ...details } = conclusion.transition;
+  const taken = takeEdge('running', event, facts, { ...details, now: NOW_MS });
+  if (!taken.legal) throw new Error(`a turn cannot end with ${event}`);
+  // The closing events as they are stored, the change of state last.
+  return { ...conclusion, edge: taken.edge, drafts: [...before, taken.changed] };
 }
 
 // The drafts as a reader of the journal would get them; each must be a valid event.
@@ -323,7 +330,7 @@ describe('each way a turn can end', () => {
   });
 });
 
-describe('what the events of an ended turn carry', () => {
+describe('contents of the events of an ended turn', () => {
   test('a question is stored and shown whole, with the id and the session it belongs to', () => {
     const { drafts } = conclude('interactive', { evidence: { questions: [QUESTION] } });
     const asked = {
@@ -353,7 +360,7 @@ describe('what the events of an ended turn carry', () => {
     });
   });
 
-  test('a conversation that goes on asks with the last message', () => {
+  test('a continuing conversation asks with the last message', () => {
     const { drafts } = conclude('interactive', { evidence: { success: true, lastMessage: 'Hello.' } });
     expect(dataOf(converse(drafts), 'user.input.required')).toEqual({
       interaction_id: 'int_1',

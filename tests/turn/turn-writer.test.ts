@@ -1,20 +1,24 @@
-// The writer of a running turn, on a real store: what it holds back, whom it makes wait, and who may write no more. And
-// the times of what was held back.
+// The writer of a running turn, on a real store: buffering, back-pressure, refused writers, and the times of buffered
+// events.
+import { singleHost } from '../../src/ownership/single-host.js';
+import { startFold } from '../../src/run/run-fold.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { projectConversation } from '../../src/fcmp/fold.js';
 import { toTimestamp } from '../../src/kernel/clock.js';
 import { applyRunEvent } from '../../src/journal/apply-run-event.js';
 import { RunJournal } from '../../src/journal/run-journal.js';
 import { createCountingIds } from '../../src/kernel/ids.js';
+import { TurnControl } from '../../src/turn/turn-control.js';
 import { LostRunError, TurnWriter } from '../../src/turn/turn-writer.js';
 import { draft, type RaspDraft } from '../../src/rasp/draft.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { NO_FACTS } from '../../src/run/guards.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
-import { EMPTY_JOURNAL, type RunRecord, type Store } from '../../src/store/store.js';
+import { openDatabase } from '../../src/store/sqlite/open-database.js';
+import { EMPTY_JOURNAL, type Actor, type RunRecord, type Store } from '../../src/store/store.js';
 import { alterStore } from '../support/altered-store.js';
 import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
@@ -39,9 +43,13 @@ afterEach(async () => {
 });
 
 async function createRunning(): Promise<RunRecord> {
-  const journal = new RunJournal({ runId: RUN, engine: 'codex', attempt: 1 }, EMPTY_JOURNAL, clock);
+  const journal = new RunJournal(
+    { runId: RUN, engine: 'codex', attempt: 1 },
+    { heads: EMPTY_JOURNAL, state: startFold(null) },
+    clock,
+  );
   journal.add([draft('lifecycle.run.created', { engine: 'codex', execution_mode: 'interactive', prompt: 'go' })]);
-  const flush = journal.take();
+  const flush = journal.drain()?.lines;
   if (!flush) throw new Error('nothing to store');
   const spec = {
     engine: 'codex',
@@ -66,9 +74,9 @@ async function createRunning(): Promise<RunRecord> {
   });
   if (!created.created) throw new Error(created.reason);
   const started = await applyRunEvent(
-    { store: data.store, clock, ids: createCountingIds(), dataDir: '' },
+    { store: data.store, clock, ids: createCountingIds(), dataDir: '', files: singleHost(data.store).files },
     created.run,
-    { event: 'turn.started', facts: NO_FACTS, set: { epoch: created.run.epoch + 1 } },
+    { event: 'turn.started', facts: NO_FACTS, epoch: created.run.epoch + 1 },
   );
   if (!started.applied) throw new Error('the turn has not begun');
   return started.run;
@@ -84,9 +92,9 @@ function writerOf(store: Store, run: RunRecord, onFailure = () => {}): TurnWrite
 test('who adds much waits until it is stored, and who adds little does not', async () => {
   const gate = new Gate();
   const store = alterStore(data.store, {
-    commit: async (change) => {
+    append: async (change) => {
       await gate.opened;
-      return data.store.commit(change);
+      return data.store.append(change);
     },
   });
   const writer = writerOf(store, await createRunning());
@@ -137,11 +145,11 @@ test('who adds large events waits, however few they are', async () => {
   expect((await data.store.loadRun(RUN))?.heads.rasp_seq).toBe(5);
 });
 
-test('what could not be stored is not tried again and again', async () => {
+test('a failed write is not retried forever', async () => {
   const run = await createRunning();
   let tries = 0;
   const store = alterStore(data.store, {
-    commit: async () => {
+    append: async () => {
       tries += 1;
       throw new Error('the disk is gone');
     },
@@ -160,7 +168,7 @@ test('what could not be stored is not tried again and again', async () => {
   expect(timers.lengths()).toEqual([]);
 });
 
-test('a writer of an older turn is refused, tells it once, and stores nothing', async () => {
+test('a writer of an older turn is refused, reports it once, and stores nothing', async () => {
   const run = await createRunning();
   let failures = 0;
   const writer = writerOf(data.store, { ...run, epoch: run.epoch - 1 }, () => (failures += 1));
@@ -190,4 +198,130 @@ test('lines that were held back as an echo are found by the time at which they w
   ]);
   const rasp = (await data.store.readJournal(RUN, 'rasp', { limit: 100 })).map((line) => JSON.parse(line) as RaspEvent);
   expect(await data.store.readJournal(RUN, 'fcmp', { limit: 100 })).toEqual(projectConversation(RUN, rasp));
+});
+
+const ANN: Actor = { kind: 'user', name: 'ann' };
+const BOB: Actor = { kind: 'user', name: 'bob' };
+const readRequests = async (): Promise<object[]> =>
+  (await data.store.readJournal(RUN, 'rasp', { limit: 100 }))
+    .map((line) => JSON.parse(line) as RaspEvent)
+    .filter(({ event }) => event.type === 'lifecycle.cancel.requested')
+    .map((event) => event.data);
+const loadRequest = async () => (await data.store.loadRun(RUN))?.cancel_requested;
+const tick = () => new Promise((resolve) => setImmediate(resolve));
+
+// A store that commits appends only after the gate opens.
+function holdAppends(): { store: Store; gate: Gate } {
+  const gate = new Gate();
+  const store = alterStore(data.store, {
+    append: async (change) => {
+      await gate.opened;
+      return data.store.append(change);
+    },
+  });
+  return { store, gate };
+}
+
+// A control with an engine, and the reasons that the engine was ended for.
+function attachControl(writer: TurnWriter): { control: TurnControl; ends: string[] } {
+  const control = new TurnControl();
+  const ends: string[] = [];
+  control.attachWriter(writer);
+  control.attach({ end: (reason) => void ends.push(reason) });
+  return { control, ends };
+}
+
+describe('a cancel request', () => {
+  test('is recorded as an event, and the run names its time and actor', async () => {
+    const writer = writerOf(data.store, await createRunning());
+    await writer.recordCancel({ at: now, actor: ANN });
+    expect(await readRequests()).toEqual([{ requested_at: toTimestamp(now), actor: ANN }]);
+    expect(await loadRequest()).toEqual({ at: now, actor: ANN });
+    expect(writer.run).toEqual({ ...(await data.store.loadRun(RUN)), updated_at: writer.run.updated_at });
+  });
+
+  test('that comes second is not recorded, whether the first is stored or still being stored', async () => {
+    const { store, gate } = holdAppends();
+    const writer = writerOf(store, await createRunning());
+    const both = [
+      { at: now, actor: ANN },
+      { at: now + 1, actor: BOB },
+    ].map((each) => writer.recordCancel(each));
+    gate.open();
+    await Promise.all(both);
+    await writer.recordCancel({ at: now + 2, actor: BOB });
+    expect(await readRequests()).toEqual([{ requested_at: toTimestamp(now), actor: ANN }]);
+    expect(await loadRequest()).toEqual({ at: now, actor: ANN });
+  });
+
+  test('is not recorded after the writer was closed, also while it is being closed', async () => {
+    const { store, gate } = holdAppends();
+    const writer = writerOf(store, await createRunning());
+    void writer.add([said('one')]);
+    const closing = writer.close();
+    const late = writer.recordCancel({ at: now, actor: ANN });
+    gate.open();
+    await Promise.all([closing, late]);
+    await writer.recordCancel({ at: now, actor: ANN });
+    await writer.flush();
+    expect([await readRequests(), await loadRequest(), writer.journal.pending]).toEqual([[], null, 0]);
+  });
+
+  test('is stored before the engine is ended', async () => {
+    const { store, gate } = holdAppends();
+    const { control, ends } = attachControl(writerOf(store, await createRunning()));
+    const canceling = control.cancel({ at: now, actor: ANN });
+    await tick();
+    expect(ends).toEqual([]);
+    gate.open();
+    await canceling;
+    expect([ends, await loadRequest(), control.canceledBy]).toEqual([['canceled'], { at: now, actor: ANN }, ANN]);
+  });
+
+  test('that comes second does not end the engine before the first is stored', async () => {
+    const { store, gate } = holdAppends();
+    const { control, ends } = attachControl(writerOf(store, await createRunning()));
+    const both = [control.cancel({ at: now, actor: ANN }), control.cancel({ at: now, actor: BOB })];
+    await tick();
+    expect(ends).toEqual([]);
+    gate.open();
+    await Promise.all(both);
+    expect([await loadRequest(), control.canceledBy]).toEqual([{ at: now, actor: ANN }, ANN]);
+    expect(ends[0]).toBe('canceled');
+  });
+
+  test('that comes before the writer is recorded once the writer exists, by the first actor', async () => {
+    const writer = writerOf(data.store, await createRunning());
+    const control = new TurnControl();
+    await control.cancel({ at: now, actor: ANN });
+    await control.cancel({ at: now + 1, actor: BOB });
+    control.attachWriter(writer);
+    await writer.close();
+    expect(await readRequests()).toEqual([{ requested_at: toTimestamp(now), actor: ANN }]);
+    expect(control.canceledBy).toEqual(ANN);
+  });
+
+  test('that cannot be stored still ends the engine', async () => {
+    const store = alterStore(data.store, { append: () => Promise.reject(new Error('the disk is full')) });
+    const { control, ends } = attachControl(writerOf(store, await createRunning()));
+    await control.cancel({ at: now, actor: ANN });
+    expect(ends).toEqual(['canceled']);
+  });
+
+  test('that another host left in the row is recorded by the owner, and the row loses its mark', async () => {
+    await createRunning();
+    const request = { at: now, actor: BOB };
+    const db = await openDatabase(join(dir, 'parley.db'));
+    db.prepare('UPDATE runs SET cancel_requested_json = ?').run(JSON.stringify({ ...request, unrecorded: true }));
+    db.close();
+    const run = (await data.store.loadRun(RUN)) as RunRecord;
+    expect(run.cancel_requested).toEqual({ ...request, unrecorded: true });
+    const writer = writerOf(data.store, run);
+    void writer.add([said('one')]);
+    await writer.flush();
+    expect([writer.run.cancel_requested, await loadRequest()]).toEqual([run.cancel_requested, run.cancel_requested]);
+    await writer.recordCancel(run.cancel_requested ?? request);
+    expect(await readRequests()).toEqual([{ requested_at: toTimestamp(now), actor: BOB }]);
+    expect([writer.run.cancel_requested, await loadRequest()]).toEqual([request, request]);
+  });
 });

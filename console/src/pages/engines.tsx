@@ -1,71 +1,78 @@
-// The engines: which are there and what to do about the others; and how well their output was understood.
+// The engines: which are installed, how to install the others, and how much of their output was recognized.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import { Bar, Bars } from '../parts/bars.js';
 import { loadEngines, loadProfiles, type EngineReport, type ProfileTotals } from '../state/engines.js';
 import { formatCount } from '../state/format.js';
 import { connection, messageOf } from '../state/server.js';
 import './engines.css';
 
-// Below it a parser has missed something; below the second much of a conversation is shown as raw text only.
+// Below GOOD the parser missed something. Below POOR much of a conversation is shown only as raw text.
 const GOOD = 0.99;
 const POOR = 0.9;
-const AGAIN_MS = 10_000;
+const REFRESH_MS = 10_000;
 
 type Loaded =
   | { readonly state: 'loading' }
   | { readonly state: 'failed'; readonly why: string }
-  | { readonly state: 'here'; readonly engines: readonly EngineReport[]; readonly profiles: readonly ProfileTotals[] };
+  | {
+      readonly state: 'loaded';
+      readonly engines: readonly EngineReport[];
+      readonly profiles: readonly ProfileTotals[];
+    };
 
 export function EnginesPage(): JSX.Element {
   const [loaded, setLoaded] = useState<Loaded>({ state: 'loading' });
   const link = connection.value.state;
   useEffect(() => {
-    let isHere = true;
-    const look = async (): Promise<void> => {
+    let isMounted = true;
+    const load = async (): Promise<void> => {
       try {
-        const [engines, profiles] = await Promise.all([loadEngines(), loadProfiles()]);
-        if (isHere) setLoaded({ state: 'here', engines, profiles });
+        const [{ engines }, profiles] = await Promise.all([loadEngines(), loadProfiles()]);
+        if (isMounted) setLoaded({ state: 'loaded', engines, profiles });
       } catch (error) {
-        // What is known stays; the frame says that the server is gone.
-        if (isHere)
-          setLoaded((before) => (before.state === 'here' ? before : { state: 'failed', why: messageOf(error) }));
+        // Keeps what is loaded. The banner shows that the server is unreachable.
+        if (isMounted)
+          setLoaded((before) => (before.state === 'loaded' ? before : { state: 'failed', why: messageOf(error) }));
       }
     };
-    void look();
-    const timer = setInterval(() => void (document.visibilityState === 'visible' && look()), AGAIN_MS);
+    void load();
+    const timer = setInterval(() => void (document.visibilityState === 'visible' && load()), REFRESH_MS);
     return () => {
-      isHere = false;
+      isMounted = false;
       clearInterval(timer);
     };
   }, [link]);
   if (loaded.state === 'loading')
     return (
       <p class="empty dim" role="status">
-        Looking at the engines…
+        {t.engines.loading}
       </p>
     );
   if (loaded.state === 'failed')
     return (
       <p class="empty bad" role="alert">
-        The engines could not be looked at: {loaded.why}
+        {t.engines.loadFailed(loaded.why)}
       </p>
     );
   return (
     <div class="engines-page wide">
-      <h1>Engines</h1>
+      <h1>{t.engines.title}</h1>
       <div class="engine-cards">
         {inOrder(loaded.engines).map((engine) => (
           <EngineCard key={engine.name} engine={engine} />
         ))}
       </div>
-      <p class="dim">
-        As far as files tell. <code>parley doctor</code> also starts each program and asks for its version.
+      <p class="dim">{t.engines.filesOnly(<code>parley doctor</code>)}</p>
+      <h2>{t.engines.parsing}</h2>
+      <p class="dim explanation">
+        {t.engines.explanation((word) => (
+          <em>{word}</em>
+        ))}
       </p>
-      <h2>How well their output is understood</h2>
-      <Explanation />
       {loaded.profiles.length === 0 ? (
-        <p class="empty">No turn has ended yet. When one has, its figures are here.</p>
+        <p class="empty">{t.engines.noTurns}</p>
       ) : (
         <div class="profile-cards">
           {loaded.profiles.map((totals) => (
@@ -82,7 +89,7 @@ function inOrder(engines: readonly EngineReport[]): readonly EngineReport[] {
 }
 
 function EngineCard({
-  engine: { name, found, program, version, proved_version: proved, login, advice },
+  engine: { name, found, program, version, proved_version: tested, login, advice },
 }: {
   readonly engine: EngineReport;
 }): JSX.Element {
@@ -92,30 +99,30 @@ function EngineCard({
       <header>
         <h2>{name}</h2>
         <span class={`mark ${isReady ? 'good' : found ? 'warn' : 'dim'}`}>
-          {isReady ? '✓ ready' : found ? '! not logged in' : '– not installed'}
+          {isReady ? t.engines.ready : found ? t.engines.notLoggedIn : t.engines.notInstalled}
         </span>
       </header>
       <dl>
         {found && (
           <>
-            <dt>version</dt>
+            <dt>{t.engines.version}</dt>
             <dd>
-              {version ?? 'not known'}
-              {version !== null && version !== proved && <span class="warn"> (not the one that was proved)</span>}
+              {version ?? t.engines.unknownVersion}
+              {version !== null && version !== tested && <span class="warn">{t.engines.untested}</span>}
             </dd>
           </>
         )}
-        <dt>proved with</dt>
-        <dd>{proved}</dd>
+        <dt>{t.engines.testedWith}</dt>
+        <dd>{tested}</dd>
         {found && (
           <>
-            <dt>login</dt>
-            <dd>{login === null ? 'needs none' : login ? 'found' : 'none found'}</dd>
+            <dt>{t.engines.login}</dt>
+            <dd>{login === null ? t.engines.loginNotNeeded : login ? t.engines.loginFound : t.engines.loginMissing}</dd>
           </>
         )}
         {program !== null && (
           <>
-            <dt>program</dt>
+            <dt>{t.engines.program}</dt>
             <dd>
               <code>{program}</code>
             </dd>
@@ -127,24 +134,13 @@ function EngineCard({
   );
 }
 
-function Explanation(): JSX.Element {
-  return (
-    <p class="dim explanation">
-      The <em>hit rate</em> is the share of the printed pieces that the parser knew. What it does not know is kept as
-      raw text, never dropped. A low rate means that the engine prints something new, most often after an update:
-      conversations then have gaps in what is shown, and turns may end as <em>unknown</em>. The raw log of the run has
-      all of it.
-    </p>
-  );
-}
-
 function ProfileCard({
   totals: { engine, profile, turns, units, parsed, fallbacks, hit_rate: rate, warnings, unknown },
 }: {
   readonly totals: ProfileTotals;
 }): JSX.Element {
   const tone = rate === null || rate >= GOOD ? 'good' : rate >= POOR ? 'warn' : 'bad';
-  const unjudged = Object.values(unknown).reduce((sum, count) => sum + count, 0);
+  const unclear = Object.values(unknown).reduce((sum, count) => sum + count, 0);
   return (
     <article class="profile-card" aria-label={`${engine}, ${profile}`} data-profile={profile}>
       <header>
@@ -154,24 +150,22 @@ function ProfileCard({
       <div class="rate">
         <span class={`figure ${tone}`}>{rate === null ? '–' : percent(rate)}</span>{' '}
         <span class="dim">
-          hit rate{rate !== null && rate < GOOD ? (rate < POOR ? ': low' : ': below what was proved') : ''}
+          {tone === 'good' ? t.engines.hitRate : tone === 'bad' ? t.engines.lowHitRate : t.engines.reducedHitRate}
         </span>
         <Bar share={rate ?? 0} tone={tone} />
-        <p class="dim">
-          {formatCount(parsed)} of {formatCount(units)} pieces understood, {formatCount(fallbacks)} kept as raw text
-        </p>
+        <p class="dim">{t.engines.pieces(formatCount(parsed), formatCount(units), formatCount(fallbacks))}</p>
       </div>
       <p>
-        {formatCount(turns)} {turns === 1 ? 'turn' : 'turns'} ended,{' '}
-        <span class={unjudged > 0 ? 'warn' : ''}>{formatCount(unjudged)} of them without a clear end</span>
+        {t.engines.turns(turns, formatCount(turns))}
+        <span class={unclear > 0 ? 'warn' : ''}>{t.engines.unclear(formatCount(unclear))}</span>
       </p>
-      <Bars title="Ends that could not be judged" counts={unknown} none="None." tone="bad" />
-      <Bars title="Oddities of the output" counts={warnings} none="None." tone="warn" />
+      <Bars title={t.engines.unclearTurns} counts={unknown} none={t.none} tone="bad" />
+      <Bars title={t.engines.warnings} counts={warnings} none={t.none} tone="warn" />
     </article>
   );
 }
 
-// Never 100 % where one is missing.
+// Rounds down: 100 % means that nothing is missing.
 function percent(rate: number): string {
-  return rate === 1 ? '100 %' : `${(Math.floor(rate * 1000) / 10).toFixed(1)} %`;
+  return t.engines.percent(rate === 1 ? '100' : (Math.floor(rate * 1000) / 10).toFixed(1));
 }

@@ -1,6 +1,8 @@
-// What waits for me, oldest first. Two keys answer: j and k choose a question, then the key that stands on the answer.
+// The questions that wait for the user, oldest first. Two keys answer one: j or k selects it, then the key shown on the
+// answer.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import type { InboxItem } from '../../../src/client/index.js';
 import { Link } from '../parts/link.js';
 import { Boundary } from '../parts/boundary.js';
@@ -9,46 +11,41 @@ import { hold, inbox, isKnown } from '../state/inbox.js';
 import { useAnswerKeys } from '../state/keys.js';
 import { mayOperate } from '../state/server.js';
 
-// More are drawn when they are wanted: somebody who has thousands sees the oldest at once.
+// Draws more on request, so that the oldest of thousands of questions appear at once.
 const PAGE = 100;
 
 export function InboxPage(): JSX.Element {
   const all = inbox.value;
   const [limit, setLimit] = useState(PAGE);
   const items = all.slice(0, limit);
-  const { active, mark, move } = useMark(items);
+  const { active, select, move } = useSelection(items);
   useAnswerKeys({ move, card: () => cardOf(active) });
   useEffect(() => () => hold(false), []);
   if (!isKnown.value)
     return (
       <p class="empty dim" role="status">
-        Looking for what waits…
+        {t.inbox.loading}
       </p>
     );
   return (
     <>
-      <h1 tabIndex={-1}>{all.length === 0 ? 'Nothing waits for you' : 'Waiting for you'}</h1>
+      <h1 tabIndex={-1}>{all.length === 0 ? t.inbox.caughtUp : t.inbox.title}</h1>
       {all.length === 0 ? (
         <div class="empty">
-          <p>No agent needs you now. When one does, it is here.</p>
+          <p>{t.inbox.caughtUpHelp}</p>
           <p>
             {mayOperate() ? (
-              <>
-                <Link to="/new">Start a run</Link>, or look
-              </>
+              t.inbox.startOrSee(<Link to="/new">{t.inbox.startRun}</Link>, <Link to="/runs">{t.inbox.orSeeRuns}</Link>)
             ) : (
-              'Look'
-            )}{' '}
-            at <Link to="/runs">the runs that are there</Link>.
+              <Link to="/runs">{t.inbox.seeRuns}</Link>
+            )}
           </p>
         </div>
       ) : (
         <p class="hint dim">
-          <kbd>j</kbd> <kbd>k</kbd> choose, <kbd>1</kbd>–<kbd>9</kbd> answer,{' '}
-          <>
-            <kbd>y</kbd> <kbd>s</kbd> <kbd>n</kbd> <kbd>c</kbd> decide,
-          </>{' '}
-          <kbd>r</kbd> write, <kbd>f</kbd> finish, <kbd>o</kbd> open
+          {t.inbox.keys((name) => (
+            <kbd>{name}</kbd>
+          ))}
         </p>
       )}
       <div
@@ -57,11 +54,11 @@ export function InboxPage(): JSX.Element {
         onPointerLeave={() => hold(false)}
       >
         {items.map((item) => (
-          <Boundary key={item.interaction_id} name="This question">
+          <Boundary key={item.interaction_id} name={t.inbox.thisQuestion}>
             <WholeQuestion
               item={item}
               isActive={item.interaction_id === active}
-              onActivate={() => mark(item.interaction_id)}
+              onActivate={() => select(item.interaction_id)}
             />
           </Boundary>
         ))}
@@ -69,7 +66,7 @@ export function InboxPage(): JSX.Element {
       {all.length > limit && (
         <p class="more">
           <button type="button" onClick={() => setLimit(limit + PAGE)}>
-            Show more of the {all.length} that wait
+            {t.inbox.showMore(all.length)}
           </button>
         </p>
       )}
@@ -77,15 +74,15 @@ export function InboxPage(): JSX.Element {
   );
 }
 
-// Which card the keys go to. It never goes to another by itself: a key that is just being pressed was meant for the one
-// that was there.
-function useMark(items: readonly InboxItem[]): {
+// The card that keys apply to. The selection never moves by itself: a key pressed at that moment was meant for the
+// previous card.
+function useSelection(items: readonly InboxItem[]): {
   readonly active: string | null;
-  readonly mark: (id: string) => void;
+  readonly select: (id: string) => void;
   readonly move: (by: number) => void;
 } {
   const [active, setActive] = useState<string | null>(null);
-  // Where it stood.
+  // The last position of the selected card.
   const place = useRef(0);
   const wasEmpty = useRef(true);
   const at = items.findIndex(({ interaction_id: id }) => id === active);
@@ -100,12 +97,12 @@ function useMark(items: readonly InboxItem[]): {
     wasEmpty.current = items.length === 0;
   }, [items, active, at]);
   const move = (by: number): void => {
-    // The next of one that is gone is the one in its place.
+    // If the selected card was removed, the next one is the card in its place.
     const to = at >= 0 ? at + by : by > 0 ? place.current : place.current - 1;
-    // With the focus: Enter must not answer another than the one that is marked.
+    // Moves the focus, too: Enter must not answer a card that is not selected.
     cardOf(items[Math.min(Math.max(to, 0), items.length - 1)]?.interaction_id)?.focus();
   };
-  return { active, mark: setActive, move };
+  return { active, select: setActive, move };
 }
 
 function cardOf(id: string | null | undefined): HTMLElement | null {

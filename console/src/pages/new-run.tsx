@@ -1,12 +1,13 @@
-// Starts a run: who shall do it, what, where, and how far it may go. However often it is pressed, it starts one.
+// The form that starts a run: engine, prompt, folder and permissions. Pressing Start repeatedly starts one run.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import { defaultEngine, EngineChoice, hasOnlyRehearsal } from '../parts/engine-choice.js';
 import { Field } from '../parts/field.js';
 import { Link } from '../parts/link.js';
 import { MoreOptions } from '../parts/more-options.js';
 import { drop, keep, recall } from '../state/drafts.js';
-import { loadEngines, REHEARSAL, type EngineReport } from '../state/engines.js';
+import { loadEngines, REHEARSAL, type EngineReport, type NewRunDefaults } from '../state/engines.js';
 import { persist } from '../state/persist.js';
 import {
   buildRequest,
@@ -15,6 +16,8 @@ import {
   recallDraft,
   rememberDraft,
   RequestKeys,
+  withDefaults,
+  type ChosenDraft,
   type Draft,
   type Field as FieldName,
   type Problems,
@@ -23,28 +26,14 @@ import { go } from '../state/router.js';
 import { client, mayOperate, me, messageOf } from '../state/server.js';
 import './new-run.css';
 
-const EXAMPLE =
-  'Set up the storage. [[tool ls -la]] [[ask Which database should it be? | Postgres | SQLite]] [[done "the ' +
-  'storage is set up"]]';
-
-const MODES = [
-  ['interactive', 'Interactive', 'It may ask you, and waits for as long as you need.'],
-  ['auto', 'Auto', 'It must do without a person: nothing is asked.'],
-] as const;
-const PERMISSIONS = [
-  ['read-only', 'Read only', 'It looks at the folder and changes nothing.'],
-  ['workspace-write', 'Write in the folder', 'It changes files in its folder and runs commands there.'],
-  ['full', 'Full', 'It may do whatever you may, on the whole machine.'],
-] as const;
-
-// What is written in the form stays there until it is started.
+// The draft is kept until the run is started.
 const DRAFT = 'new-run';
 
 export function NewRunPage(): JSX.Element {
   if (me.value === null)
     return (
       <p class="empty dim" role="status">
-        Connecting…
+        {t.newRun.connecting}
       </p>
     );
   return mayOperate() ? <NewRunForm /> : <NotAllowed mayAnswer={me.value.role === 'replier'} />;
@@ -53,10 +42,10 @@ export function NewRunPage(): JSX.Element {
 function NotAllowed({ mayAnswer }: { readonly mayAnswer: boolean }): JSX.Element {
   return (
     <div class="empty">
-      <h1>New run</h1>
-      <p>You may look{mayAnswer ? ' and answer' : ''}, but not start runs: that takes the token of an operator.</p>
+      <h1>{t.pages.new}</h1>
+      <p>{mayAnswer ? t.newRun.replierOnly : t.newRun.viewerOnly}</p>
       <p>
-        <Link to="/runs">To the runs</Link>
+        <Link to="/runs">{t.frame.toRuns}</Link>
       </p>
     </div>
   );
@@ -66,6 +55,7 @@ function NewRunForm(): JSX.Element {
   const [last] = useState(recallDraft);
   const [draft, setDraft] = useState(() => recall(DRAFT, last));
   const [engines, setEngines] = useState<readonly EngineReport[] | null>(null);
+  const [defaults, setDefaults] = useState<NewRunDefaults | null>(null);
   const [problems, setProblems] = useState<Problems>({});
   const [isMoreOpen, setMoreOpen] = useState(false);
   const { isStarting, start } = useStart(setProblems);
@@ -74,12 +64,13 @@ function NewRunForm(): JSX.Element {
   useEffect(() => {
     const leave = new AbortController();
     persist(loadEngines, leave.signal).then(
-      (all) => {
-        if (all === null) return;
-        setEngines(all);
-        setDraft((before) => ({ ...before, engine: defaultEngine(all, before.engine) }));
+      (list) => {
+        if (list === null) return;
+        setEngines(list.engines);
+        setDefaults(list.defaults);
+        setDraft((before) => ({ ...before, engine: defaultEngine(list.engines, before.engine) }));
       },
-      (error: unknown) => setProblems({ '': `The engines could not be listed: ${messageOf(error)}` }),
+      (error: unknown) => setProblems({ '': t.newRun.enginesFailed(messageOf(error)) }),
     );
     return () => leave.abort();
   }, []);
@@ -87,7 +78,7 @@ function NewRunForm(): JSX.Element {
   useEffect(() => {
     const names = Object.keys(problems) as (FieldName | '')[];
     if (names.some((name) => name !== '' && FOLDED.has(name))) setMoreOpen(true);
-    // Where to mend it.
+    // Moves the focus to the first field with a problem.
     const first = names.find((name) => name !== '');
     if (first !== undefined)
       requestAnimationFrame(() =>
@@ -96,33 +87,33 @@ function NewRunForm(): JSX.Element {
   }, [problems]);
   const submit = (event: Event): void => {
     event.preventDefault();
-    start(draft);
+    start(chosen);
   };
   const keys = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) submit(event);
   };
   const useExample = (): void => {
-    set({ engine: REHEARSAL, prompt: EXAMPLE, mode: 'interactive', cwd: '' });
+    set({ engine: REHEARSAL, prompt: t.newRun.example, mode: 'interactive', cwd: '' });
     form.current?.querySelector<HTMLElement>('#field-prompt')?.focus();
   };
+  const chosen = withDefaults(draft, defaults);
   const onlyRehearsal = engines !== null && hasOnlyRehearsal(engines);
   return (
-    <form ref={form} class="new-run" aria-label="New run" onSubmit={submit} onKeyDown={keys} noValidate>
-      <h1>New run</h1>
+    <form ref={form} class="new-run" aria-label={t.pages.new} onSubmit={submit} onKeyDown={keys} noValidate>
+      <h1>{t.pages.new}</h1>
       {onlyRehearsal && (
-        <section class="offer" aria-label="Rehearsal">
+        <section class="offer" aria-label={t.newRun.rehearsal}>
           <p>
-            <strong>No agent is installed here yet.</strong> The rehearsal plays one: it asks, waits for your answer and
-            goes on, and executes nothing.
+            <strong>{t.newRun.noAgent}</strong> {t.newRun.noAgentHelp}
           </p>
           <button type="button" class="primary" onClick={useExample}>
-            Fill in an example
+            {t.newRun.fillExample}
           </button>
         </section>
       )}
       {engines === null ? (
         <p class="dim" role="status">
-          Looking for engines…
+          {t.newRun.loadingEngines}
         </p>
       ) : (
         <EngineChoice
@@ -132,7 +123,7 @@ function NewRunForm(): JSX.Element {
           onChoose={(engine) => set({ engine })}
         />
       )}
-      <Field name="prompt" label="What shall it do?" problem={problems.prompt}>
+      <Field name="prompt" label={t.newRun.prompt} problem={problems.prompt}>
         {(ties) => (
           <textarea
             {...ties}
@@ -147,17 +138,14 @@ function NewRunForm(): JSX.Element {
       {!onlyRehearsal && draft.engine === REHEARSAL && draft.prompt === '' && (
         <p class="example">
           <button type="button" class="quiet" onClick={useExample}>
-            Use an example that asks something
+            {t.newRun.useExample}
           </button>
         </p>
       )}
       <Field
         name="cwd"
-        label="Folder (optional)"
-        hint={
-          (draft.cwd !== '' && draft.cwd === last.cwd ? 'As last time. ' : '') +
-          "An absolute path on the server's machine. Without one, the run gets a fresh, empty folder."
-        }
+        label={t.newRun.folder}
+        hint={t.newRun.folderHelp(draft.cwd !== '' && draft.cwd === last.cwd)}
         problem={problems.cwd}
       >
         {(ties) => (
@@ -165,7 +153,7 @@ function NewRunForm(): JSX.Element {
             {...ties}
             type="text"
             value={draft.cwd}
-            placeholder="/home/me/project"
+            placeholder={t.newRun.folderExample}
             spellcheck={false}
             autocomplete="off"
             onInput={(event) => set({ cwd: event.currentTarget.value })}
@@ -175,28 +163,28 @@ function NewRunForm(): JSX.Element {
       <div class="pair">
         <Choices
           name="mode"
-          legend="Mode"
-          choices={MODES}
-          chosen={draft.mode}
+          legend={t.newRun.mode}
+          choices={t.modes}
+          chosen={chosen.mode}
           problem={problems.mode}
           onChoose={(mode) => set({ mode })}
         />
         <Choices
           name="permission"
-          legend="Permission"
-          choices={PERMISSIONS}
-          chosen={draft.permission}
+          legend={t.newRun.permission}
+          choices={t.permissions}
+          chosen={chosen.permission}
           problem={problems.permission}
           onChoose={(permission) => set({ permission })}
         />
       </div>
       <details open={isMoreOpen} onToggle={(event) => setMoreOpen(event.currentTarget.open)}>
-        <summary>More</summary>
-        <MoreOptions draft={draft} problems={problems} onChange={set} />
+        <summary>{t.newRun.more}</summary>
+        <MoreOptions draft={draft} defaults={defaults} problems={problems} onChange={set} />
       </details>
       <div class="start">
         <button type="submit" class="primary" disabled={isStarting || engines === null}>
-          {isStarting ? 'Starting…' : 'Start'} <kbd>Ctrl ⏎</kbd>
+          {isStarting ? t.newRun.starting : t.newRun.start} <kbd>Ctrl ⏎</kbd>
         </button>
         <p class="bad" role="alert">
           {problems['']}
@@ -206,23 +194,24 @@ function NewRunForm(): JSX.Element {
   );
 }
 
+// The fields below "More options".
 const FOLDED: ReadonlySet<FieldName> = new Set(['model', 'labels', 'requireReply', 'policy', ...NUMBERS]);
 
-// One at a time; what was sent before and is sent again is the same run.
-function useStart(tell: (problems: Problems) => void): {
+// Starts one run at a time. Sending the same request again returns the same run.
+function useStart(report: (problems: Problems) => void): {
   readonly isStarting: boolean;
-  readonly start: (draft: Draft) => void;
+  readonly start: (draft: ChosenDraft) => void;
 } {
   const [isStarting, setStarting] = useState(false);
   const isBusy = useRef(false);
-  const isHere = useRef(true);
+  const isMounted = useRef(true);
   const keys = useRef(new RequestKeys());
-  useEffect(() => () => void (isHere.current = false), []);
-  const start = (draft: Draft): void => {
+  useEffect(() => () => void (isMounted.current = false), []);
+  const start = (draft: ChosenDraft): void => {
     if (isBusy.current) return;
     const built = buildRequest(draft);
-    if ('problems' in built) return tell(built.problems);
-    tell({});
+    if ('problems' in built) return report(built.problems);
+    report({});
     isBusy.current = true;
     setStarting(true);
     client
@@ -231,9 +220,9 @@ function useStart(tell: (problems: Problems) => void): {
         (run) => {
           rememberDraft(draft);
           drop(DRAFT);
-          if (isHere.current) go(`/runs/${run.run_id}`);
+          if (isMounted.current) go(`/runs/${run.run_id}`);
         },
-        (error: unknown) => tell(problemsOf(error)),
+        (error: unknown) => report(problemsOf(error)),
       )
       .finally(() => {
         isBusy.current = false;
@@ -246,7 +235,7 @@ function useStart(tell: (problems: Problems) => void): {
 interface ChoicesProps<V extends string> {
   readonly name: string;
   readonly legend: string;
-  readonly choices: readonly (readonly [value: V, label: string, meaning: string])[];
+  readonly choices: Readonly<Record<V, { readonly name: string; readonly meaning: string }>>;
   readonly chosen: V;
   readonly problem: string | undefined;
   readonly onChoose: (value: V) => void;
@@ -256,11 +245,11 @@ function Choices<V extends string>({ name, legend, choices, chosen, problem, onC
   return (
     <fieldset class="choices" id={`field-${name}`}>
       <legend>{legend}</legend>
-      {choices.map(([value, label, meaning]) => (
+      {(Object.keys(choices) as V[]).map((value) => (
         <label key={value} class="choice">
           <input type="radio" name={name} value={value} checked={chosen === value} onChange={() => onChoose(value)} />
-          <span class="name">{label}</span>
-          <small class="dim">{meaning}</small>
+          <span class="name">{choices[value].name}</span>
+          <small class="dim">{choices[value].meaning}</small>
         </label>
       ))}
       {problem !== undefined && <p class="bad">{problem}</p>}

@@ -1,6 +1,7 @@
-// A run: what it was asked, the conversation as it happens, the way it took, and the evidence of every event of it.
+// The page of a run: its prompt, the live conversation, its path through the states, and the evidence for every event.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import { Link } from '../parts/link.js';
 import { StateChart } from '../parts/run/chart.js';
 import { Conversation } from '../parts/run/conversation.js';
@@ -28,19 +29,19 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
   if (feed.failure.value !== null)
     return (
       <div class="empty">
-        <h1>{run === null ? 'No run to show' : 'Something went wrong'}</h1>
+        <h1>{run === null ? t.run.notFound : t.run.broken}</h1>
         <p>
-          {feed.failure.value} <Link to="/runs">To the runs</Link>
+          {feed.failure.value} <Link to="/runs">{t.frame.toRuns}</Link>
         </p>
       </div>
     );
   if (run === null)
     return (
       <p class="empty dim" role="status">
-        Looking for the run…
+        {t.run.loading}
       </p>
     );
-  const status = feed.isCurrent() ? feed.model.way.state : run.status;
+  const status = feed.isCurrent() ? feed.model.path.state : run.status;
   return (
     <div class="run wide">
       <RunHeader feed={feed} run={run} />
@@ -51,19 +52,19 @@ export function RunPage({ id }: { readonly id: string }): JSX.Element {
         aria-controls="run-side"
         onClick={() => setSideOpen(!isSideOpen)}
       >
-        State, time and evidence
+        {t.run.side}
       </button>
       <div id="run-side" class={`run-side${isSideOpen ? ' open' : ''}`}>
         <section aria-labelledby="side-state">
-          <h2 id="side-state">State</h2>
+          <h2 id="side-state">{t.run.state}</h2>
           <StateChart feed={feed} status={status} />
         </section>
         <section aria-labelledby="side-time">
-          <h2 id="side-time">Time</h2>
+          <h2 id="side-time">{t.run.time}</h2>
           <Timeline feed={feed} />
         </section>
         <section aria-labelledby="side-proofs">
-          <h2 id="side-proofs">Evidence</h2>
+          <h2 id="side-proofs">{t.run.evidence}</h2>
           <Proofs runId={id} status={status} />
         </section>
       </div>

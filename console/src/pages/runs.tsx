@@ -1,9 +1,10 @@
-// All runs, newest first, as they change: found by state, engine, label and words, opened by a click or a key.
+// All runs, newest first and live. They can be filtered by state, engine, label and words of the prompt.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import { Link } from '../parts/link.js';
 import { RunsTable } from '../parts/runs-table.js';
-import { STATE_NAMES, stateWord } from '../parts/state-badge.js';
+import { STATE_NAMES } from '../parts/state-badge.js';
 import { loadEngines } from '../state/engines.js';
 import { useAnswerKeys } from '../state/keys.js';
 import { persist } from '../state/persist.js';
@@ -24,23 +25,23 @@ export function RunsPage(): JSX.Element {
   const isFiltered = words !== '' || Object.keys(filter).length > 0;
   return (
     <div class="runs wide">
-      <h1>Runs</h1>
+      <h1>{t.pages.runs}</h1>
       <Filters filter={filter} text={text} problem={problem} />
       <Summary list={list} shown={runs?.length ?? 0} known={all?.length ?? 0} isFiltered={isFiltered} />
       {list.problem.value !== null && (
         <p class="bad" role="alert">
-          The list could not be loaded: {list.problem.value}{' '}
+          {t.runs.loadFailed(list.problem.value)}{' '}
           <button type="button" disabled={list.isLoading.value} onClick={() => void list.reload()}>
-            Try again
+            {t.tryAgain}
           </button>
         </p>
       )}
       {runs && runs.length > 0 && <RunsTable runs={runs} filter={filter} />}
-      {runs?.length === 0 && <Nothing isFiltered={isFiltered} isMore={list.hasMore.value} />}
+      {runs?.length === 0 && <NoRuns isFiltered={isFiltered} hasMore={list.hasMore.value} />}
       {list.hasMore.value && (
         <p class="more">
           <button type="button" disabled={list.isLoading.value} onClick={() => void list.loadMore()}>
-            {list.isLoading.value ? 'Loading…' : 'Load more'}
+            {list.isLoading.value ? t.loading : t.runs.loadMore}
           </button>
         </p>
       )}
@@ -64,7 +65,7 @@ function filterOf(params: URLSearchParams): {
   return { filter, text: params.get('text') ?? '', problem: label !== undefined && !isLabel ? label : null };
 }
 
-// The list of a filter, for as long as somebody looks at it: a browser has only a few connections for all its tabs.
+// Watches the list only while the page is visible, because a browser has few connections for all its tabs.
 function useRunList({ status, engine, label }: Filter): RunList {
   const list = useMemo(
     () =>
@@ -83,14 +84,14 @@ function useRunList({ status, engine, label }: Filter): RunList {
 function useVisible(): boolean {
   const [isVisible, set] = useState(document.visibilityState === 'visible');
   useEffect(() => {
-    const look = (): void => set(document.visibilityState === 'visible');
-    document.addEventListener('visibilitychange', look);
-    return () => document.removeEventListener('visibilitychange', look);
+    const update = (): void => set(document.visibilityState === 'visible');
+    document.addEventListener('visibilitychange', update);
+    return () => document.removeEventListener('visibilitychange', update);
   }, []);
   return isVisible;
 }
 
-// j and k go through the links of the runs, so that Enter is what it always is.
+// j and k move the focus through the links of the runs, so that Enter opens them as usual.
 function move(by: number): void {
   const links = [...document.querySelectorAll<HTMLElement>('[data-run] .open')];
   const at = links.findIndex((link) => link === document.activeElement);
@@ -113,13 +114,13 @@ function Filters({
   useEffect(() => {
     const leave = new AbortController();
     persist(loadEngines, leave.signal).then(
-      (all) => setEngines(all?.map(({ name }) => name) ?? []),
+      (list) => setEngines(list?.engines.map(({ name }) => name) ?? []),
       () => setEngines([]),
     );
     return () => leave.abort();
   }, []);
   useEffect(() => setLabel(problem ?? filter.label ?? ''), [filter.label, problem]);
-  // What is in the address stands in the box, also when the server does not know it.
+  // The engine in the address is listed even if the server does not know it.
   const names = useMemo(
     () => [...new Set([...engines, ...(filter.engine === undefined ? [] : [filter.engine])])],
     [engines, filter.engine],
@@ -129,22 +130,22 @@ function Filters({
     refine({ label: label.trim().replace(/\s*=\s*/, '=') });
   };
   return (
-    <form class="filters" role="search" aria-label="Runs" onSubmit={choose}>
+    <form class="filters" role="search" aria-label={t.runs.filters} onSubmit={choose}>
       <label>
-        State
+        {t.runs.state}
         <select value={filter.status ?? ''} onChange={(event) => refine({ status: event.currentTarget.value })}>
-          <option value="">any</option>
+          <option value="">{t.runs.any}</option>
           {STATE_NAMES.map((state) => (
             <option key={state} value={state}>
-              {stateWord(state)}
+              {t.states[state]}
             </option>
           ))}
         </select>
       </label>
       <label>
-        Engine
+        {t.runs.engine}
         <select value={filter.engine ?? ''} onChange={(event) => refine({ engine: event.currentTarget.value })}>
-          <option value="">any</option>
+          <option value="">{t.runs.any}</option>
           {names.map((name) => (
             <option key={name} value={name}>
               {name}
@@ -153,11 +154,11 @@ function Filters({
         </select>
       </label>
       <label>
-        Label
+        {t.runs.label}
         <input
           type="text"
           value={label}
-          placeholder="name=value"
+          placeholder={t.runs.labelExample}
           aria-invalid={problem !== null}
           aria-describedby={problem === null ? undefined : 'label-problem'}
           onInput={(event) => setLabel(event.currentTarget.value)}
@@ -165,16 +166,16 @@ function Filters({
         />
         {problem !== null && (
           <span id="label-problem" class="bad" role="alert">
-            A label is name=value.
+            {t.runs.labelProblem}
           </span>
         )}
       </label>
       <label class="words">
-        Words of the prompt
+        {t.runs.search}
         <input
           type="search"
           value={text}
-          placeholder="in what is loaded"
+          placeholder={t.runs.searchHelp}
           onInput={(event) => refine({ text: event.currentTarget.value })}
         />
       </label>
@@ -197,17 +198,10 @@ function Summary({
   return (
     <p class="summary dim">
       <span role="status">
-        {isKnown
-          ? `${shown === known ? shown : `${shown} of ${known}`} ` +
-            `${known === 1 ? 'run' : 'runs'}${list.hasMore.value ? ' loaded, there are more' : ''}`
-          : list.problem.value === null
-            ? 'Loading runs…'
-            : ''}
+        {isKnown ? t.runs.count(shown, known, list.hasMore.value) : list.problem.value === null ? t.runs.loading : ''}
       </span>
       {isKnown && (
-        <span class={list.isLive.value ? 'good' : 'warn'}>
-          {list.isLive.value ? '● live' : '○ not live: connecting again'}
-        </span>
+        <span class={list.isLive.value ? 'good' : 'warn'}>{list.isLive.value ? t.runs.live : t.runs.notLive}</span>
       )}
       {isFiltered && (
         <button
@@ -215,39 +209,39 @@ function Summary({
           class="quiet"
           onClick={() => refine({ status: null, engine: null, label: null, text: null })}
         >
-          Show all
+          {t.runs.clear}
         </button>
       )}
       <span class="hint">
-        <kbd>j</kbd> <kbd>k</kbd> choose, <kbd>o</kbd> or <kbd>⏎</kbd> open
+        {t.runs.keys((name) => (
+          <kbd>{name}</kbd>
+        ))}
       </span>
     </p>
   );
 }
 
-function Nothing({ isFiltered, isMore }: { readonly isFiltered: boolean; readonly isMore: boolean }): JSX.Element {
+function NoRuns({ isFiltered, hasMore }: { readonly isFiltered: boolean; readonly hasMore: boolean }): JSX.Element {
   if (isFiltered)
     return (
       <div class="empty">
-        <p>No run {isMore ? 'of those that are loaded ' : ''}is like that.</p>
-        <p>Ask for less, or {isMore ? 'load more' : 'look at all of them'}.</p>
+        <p>{hasMore ? t.runs.noLoadedMatch : t.runs.noMatch}</p>
+        <p>{hasMore ? t.runs.noLoadedMatchHelp : t.runs.noMatchHelp}</p>
       </div>
     );
   return (
     <div class="empty">
-      <p>No run was started here yet.</p>
+      <p>{t.runs.empty}</p>
       {mayOperate() ? (
         <p>
           <Link to="/new" class="button primary">
-            Start a run
+            {t.runs.start}
           </Link>
         </p>
       ) : (
-        <p>An operator can start one; it appears here by itself.</p>
+        <p>{t.runs.emptyHelp}</p>
       )}
-      <p>
-        From a terminal: <code>parley run rehearsal "Set up the storage" --interactive</code>
-      </p>
+      <p>{t.runs.fromTerminal(<code>{t.runs.exampleCommand}</code>)}</p>
     </div>
   );
 }

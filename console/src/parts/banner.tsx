@@ -1,6 +1,7 @@
-// Says when the server is gone, and when it is back; nothing else of the page changes meanwhile.
+// Shows when the connection to the server is lost and when it is back. The rest of the page stays as it is.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import { connection } from '../state/server.js';
 import { formatAge } from '../state/format.js';
 import { now } from '../state/now.js';
@@ -18,17 +19,12 @@ export function Banner(): JSX.Element {
   }, [value.state, wasLost]);
   return (
     <div class="banners" role="status" aria-live="polite">
-      {value.state === 'lost' && (
-        <p class="banner bad">
-          The server cannot be reached{sinceText(now.value - value.since)}. Trying again; what you see may be old,
-          nothing is lost.
-        </p>
-      )}
-      {value.state === 'open' && wasLost && <p class="banner good">Connected again.</p>}
+      {value.state === 'lost' && <p class="banner bad">{t.connection.lost(ageOf(now.value - value.since))}</p>}
+      {value.state === 'open' && wasLost && <p class="banner good">{t.connection.back}</p>}
     </div>
   );
 }
 
-function sinceText(ms: number): string {
-  return ms < 1000 ? '' : `, for ${formatAge(ms)} now`;
+function ageOf(ms: number): string | null {
+  return ms < 1000 ? null : formatAge(ms);
 }

@@ -1,11 +1,11 @@
-// A few numbers as bars, each with its name and its number as text: the picture only says again what the words say.
+// Shows a few numbers as bars. Each has its name and number as text, so the bars only repeat what the text says.
 import type { JSX } from 'preact';
 import { formatCount } from '../state/format.js';
 
 interface BarsProps {
   readonly title: string;
   readonly counts: Readonly<Record<string, number>>;
-  // What is said where there are none.
+  // Shown if there are no counts.
   readonly none: string;
   readonly tone: 'accent' | 'warn' | 'bad';
 }

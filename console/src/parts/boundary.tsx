@@ -1,8 +1,9 @@
-// A part that cannot be drawn takes nothing else with it.
+// If a part of the page cannot be drawn, the rest of the page stays.
 import { Component, type ComponentChildren } from 'preact';
+import { t } from '../language/language.js';
 
 interface Props {
-  // What it was, for whoever reads it.
+  // Names the part in the error message.
   readonly name: string;
   readonly children: ComponentChildren;
 }
@@ -15,12 +16,6 @@ export class Boundary extends Component<Props, { readonly failed: string | null 
   }
 
   override render({ name, children }: Props): ComponentChildren {
-    return this.state.failed === null ? (
-      children
-    ) : (
-      <p class="bad">
-        {name} cannot be shown here ({this.state.failed}); the command line shows it.
-      </p>
-    );
+    return this.state.failed === null ? children : <p class="bad">{t.undrawable(name, this.state.failed)}</p>;
   }
 }

@@ -1,17 +1,18 @@
-// The change of one file, line by line, with the sign of each line and how many there are. What is to be approved is
-// shown whole; elsewhere a long change is cut until somebody wants all of it.
+// The change of one file, line by line, with the sign of each line and the number of lines. A change that needs
+// approval is shown completely. Elsewhere a long change is shortened until it is expanded.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import type { ChangedLine, FileChange } from '../../../src/kernel/file-changes.js';
 import { nameInLine, nameInvisible } from '../../../src/kernel/visible-text.js';
 
 const SHOWN = 200;
 const CLASSES: Readonly<Record<ChangedLine['sign'], string>> = { '+': 'added', '-': 'removed', ' ': '', '@': 'hunk' };
-const KINDS: Readonly<Record<string, string>> = { add: 'new', delete: 'deleted', update: 'changed' };
+const KINDS: Readonly<Record<string, string>> = t.diff.kinds;
 
 interface DiffProps {
   readonly change: FileChange;
-  // All of it must be read.
+  // The whole change must be read before it is approved.
   readonly isReviewed?: boolean;
 }
 
@@ -42,7 +43,7 @@ export function Diff({ change, isReviewed = false }: DiffProps): JSX.Element {
       </pre>
       {lines.length > shown.length && (
         <button type="button" class="quiet" onClick={() => setWhole(true)}>
-          Show {lines.length - shown.length} more lines
+          {t.diff.showMore(lines.length - shown.length)}
         </button>
       )}
     </figure>

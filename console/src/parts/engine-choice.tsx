@@ -1,5 +1,6 @@
-// Which engine shall do it: those that are there first; what is missing says how to get it.
+// The choice of an engine: installed engines first, the others with how to install them.
 import type { JSX } from 'preact';
+import { t } from '../language/language.js';
 import { REHEARSAL, type EngineReport } from '../state/engines.js';
 
 interface ChoiceProps {
@@ -16,7 +17,7 @@ export function EngineChoice({ engines, chosen, problem, onChoose }: ChoiceProps
       id="field-engine"
       aria-describedby={problem === undefined ? undefined : 'problem-engine'}
     >
-      <legend>Engine</legend>
+      <legend>{t.newRun.engine}</legend>
       {inOrder(engines).map(({ name, found, version, advice }) => (
         <label key={name} class={`choice${found ? '' : ' missing'}`}>
           <input
@@ -28,11 +29,9 @@ export function EngineChoice({ engines, chosen, problem, onChoose }: ChoiceProps
             onChange={() => onChoose(name)}
           />
           <span class="name">{name}</span> {found && version !== null && <span class="dim">{version}</span>}{' '}
-          {!found && <span class="dim">not installed</span>}
+          {!found && <span class="dim">{t.newRun.notInstalled}</span>}
           {advice !== null && <small class={found ? 'warn' : 'dim'}>{advice}</small>}
-          {name === REHEARSAL && (
-            <small class="dim">A script plays an agent: no login, no cost, nothing is executed.</small>
-          )}
+          {name === REHEARSAL && <small class="dim">{t.newRun.rehearsalHelp}</small>}
         </label>
       ))}
       {problem !== undefined && (
@@ -44,7 +43,7 @@ export function EngineChoice({ engines, chosen, problem, onChoose }: ChoiceProps
   );
 }
 
-// The rehearsal after those that really work.
+// Real engines come before the rehearsal.
 function inOrder(engines: readonly EngineReport[]): readonly EngineReport[] {
   return engines.toSorted((a, b) => rank(a) - rank(b));
 }
@@ -54,11 +53,12 @@ function rank({ name, found }: EngineReport): number {
   return name === REHEARSAL ? 1 : 0;
 }
 
-// What was chosen last if it is still there; else one that is ready; else the rehearsal.
+// The engine chosen last if it is still installed, otherwise one that is ready, otherwise the rehearsal.
 export function defaultEngine(engines: readonly EngineReport[], last: string): string {
-  const there = inOrder(engines).filter(({ found }) => found);
+  const installed = inOrder(engines).filter(({ found }) => found);
   return (
-    (there.find(({ name }) => name === last) ?? there.find(({ login }) => login !== false) ?? there[0])?.name ?? ''
+    (installed.find(({ name }) => name === last) ?? installed.find(({ login }) => login !== false) ?? installed[0])
+      ?.name ?? ''
   );
 }
 

@@ -1,4 +1,4 @@
-// A field of a form: its name, what it means, and what is wrong with it, tied together for those who only hear it.
+// A form field with its label, hint and problem, linked to each other for screen readers.
 import type { ComponentChildren, JSX } from 'preact';
 
 interface FieldProps {

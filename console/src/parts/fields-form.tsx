@@ -1,6 +1,7 @@
-// Several questions at once: a field for each, sent together.
+// A form for several questions: one field each, sent together.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
 import { keep, recall } from '../state/drafts.js';
 import { nameInProse, nameInvisible } from '../../../src/kernel/visible-text.js';
@@ -15,24 +16,24 @@ interface Field {
 }
 
 interface FormProps {
-  // What is kept of it belongs to this.
+  // Drafts are stored under this ID.
   readonly id: string;
   readonly fields: readonly JsonObject[];
-  // What the answer must fit, where the engine says so; it then takes a refusal, too.
+  // The schema of the answer, if the engine has one. The form can then also be declined.
   readonly schema?: JsonObject | undefined;
   readonly onAnswer: (response: Json) => void;
 }
 
-// What was chosen, and what was written instead.
+// Chosen options, and texts written instead of them.
 interface Filled {
   readonly chosen: Readonly<Record<string, Json>>;
   readonly words: Readonly<Record<string, string>>;
 }
 
-export function FieldsForm({ id: formId, fields: given, schema, onAnswer }: FormProps): JSX.Element {
-  const fields = given as unknown as readonly Field[];
-  const { numbers, required } = wantsOf(schema);
-  const [filled, setFilled] = useState<Filled>(() => recall(`${formId}/fields`, begin(fields)));
+export function FieldsForm({ id: formId, fields: input, schema, onAnswer }: FormProps): JSX.Element {
+  const fields = input as unknown as readonly Field[];
+  const { numbers, required } = rulesOf(schema);
+  const [filled, setFilled] = useState<Filled>(() => recall(`${formId}/fields`, initialValues(fields)));
   const change = (next: Filled): void => {
     keep(`${formId}/fields`, next);
     setFilled(next);
@@ -43,7 +44,7 @@ export function FieldsForm({ id: formId, fields: given, schema, onAnswer }: Form
     change({ chosen: without(filled.chosen, id), words: { ...filled.words, [id]: text } });
   const send = (event: Event): void => {
     event.preventDefault();
-    // A field that was emptied again is one that was left out.
+    // An emptied field counts as left out.
     const written = Object.entries(filled.words)
       .filter(([, text]) => text !== '')
       .map(([id, text]) => [id, numbers.has(id) && Number.isFinite(Number(text)) ? Number(text) : text]);
@@ -64,16 +65,16 @@ export function FieldsForm({ id: formId, fields: given, schema, onAnswer }: Form
       ))}
       <div class="options">
         <button type="submit" class="primary">
-          Send
+          {t.question.send}
         </button>
         {schema && (
           <button type="button" onClick={() => onAnswer({ decision: 'decline' })}>
-            Decline
+            {t.approval.decline}
           </button>
         )}
         {schema && (
           <button type="button" onClick={() => onAnswer({ decision: 'cancel' })}>
-            Decline and stop
+            {t.approval.declineAndStop}
           </button>
         )}
       </div>
@@ -81,8 +82,8 @@ export function FieldsForm({ id: formId, fields: given, schema, onAnswer }: Form
   );
 }
 
-// With the defaults: one of the options is chosen, any other text is written already.
-function begin(fields: readonly Field[]): Filled {
+// Starts with the defaults: a default that is an option is chosen, any other text is filled in.
+function initialValues(fields: readonly Field[]): Filled {
   const chosen: Record<string, Json> = {};
   const words: Record<string, string> = {};
   for (const { id, kind, options, default: value } of fields) {
@@ -142,8 +143,8 @@ function FieldInput({
       <input
         type="text"
         required={isRequired && chosen === undefined && words === ''}
-        aria-label={options.length > 0 ? `${prompt}: in your own words` : prompt}
-        placeholder={options.length > 0 ? 'Or in your own words…' : ''}
+        aria-label={options.length > 0 ? t.question.ownWordsFor(prompt) : prompt}
+        placeholder={options.length > 0 ? t.question.ownWords : ''}
         value={words}
         onInput={(event) => onWrite(event.currentTarget.value)}
       />
@@ -151,9 +152,8 @@ function FieldInput({
   );
 }
 
-// Which fields must be there, and whose text is to be sent as a number: the form is the schema, or one of those that it
-// names.
-function wantsOf(schema: JsonObject | undefined): {
+// Which fields are required, and which texts are sent as numbers. The form is the schema itself or one of its `anyOf`.
+function rulesOf(schema: JsonObject | undefined): {
   readonly numbers: ReadonlySet<string>;
   readonly required: ReadonlySet<string>;
 } {

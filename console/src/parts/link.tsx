@@ -1,4 +1,4 @@
-// A link within the console: it changes the page without loading it again, and is a real link for everything else.
+// A link within the console. It changes the page without reloading it, and is a real link in every other respect.
 import type { ComponentChildren, JSX } from 'preact';
 import { go } from '../state/router.js';
 
@@ -7,7 +7,7 @@ interface LinkProps {
   readonly class?: string;
   readonly title?: string;
   readonly 'aria-label'?: string;
-  // Answers to this key, in a card.
+  // The key that opens it, if it is in a card.
   readonly 'data-key'?: string;
   readonly 'aria-current'?: 'page' | undefined;
   readonly children: ComponentChildren;
@@ -15,7 +15,7 @@ interface LinkProps {
 
 export function Link({ to, children, ...rest }: LinkProps): JSX.Element {
   const follow = (event: MouseEvent): void => {
-    // With a key held, the browser opens it elsewhere.
+    // With a modifier key, the browser opens it in another tab or window.
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     go(to);

@@ -1,14 +1,15 @@
-// Markdown of an agent, as HTML that can do nothing: no script, no style, no picture, no frame; links open elsewhere
-// and tell nobody where they came from.
+// Shows an agent's Markdown as inert HTML: no scripts, styles, images or frames. Links open in a new tab and send no
+// referrer.
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import type { JSX } from 'preact';
 import type { TrustedHTML, TrustedTypesWindow } from 'trusted-types/lib/index.js';
 import { useMemo } from 'preact/hooks';
+import { t } from '../language/language.js';
 import { nameInProse } from '../../../src/kernel/visible-text.js';
 
-// Nothing that was said is left out: HTML, pictures and definitions are shown as the text they are, a link with its
-// target, and a block of code with what stands behind its opening fence.
+// Nothing is left out: HTML, images and definitions are shown as text, links with their target, and code blocks with
+// the text after their opening fence.
 const marked = new Marked({
   gfm: true,
   breaks: true,
@@ -59,8 +60,8 @@ const TAGS = [
 // Browsers without Trusted Types have no factory for policies.
 type MaybeTrusting = Window & Partial<Pick<TrustedTypesWindow, 'trustedTypes'>>;
 
-// The only way to make HTML in the console: the browser refuses text that did not come through this policy (Trusted
-// Types). It passes what it is given, so it must stay in this file, which gives it to nothing but the sanitizer and
+// The only way to create HTML in the console: the browser refuses HTML that did not pass through this policy (Trusted
+// Types). The policy does not check its input, so it must stay in this file, which passes it only sanitized HTML and
 // escaped text.
 const policy = (window as MaybeTrusting).trustedTypes?.createPolicy('parley-markdown', {
   createHTML: (html) => html,
@@ -79,36 +80,36 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
     if (node.getAttribute('type') !== 'checkbox') node.remove();
     else {
       node.setAttribute('disabled', '');
-      node.setAttribute('aria-label', node.hasAttribute('checked') ? 'done' : 'to do');
+      node.setAttribute('aria-label', node.hasAttribute('checked') ? t.task.done : t.task.toDo);
     }
   }
-  // One that is wider than the page is scrolled by keys, too.
+  // Makes wide blocks scrollable with the keyboard.
   if (node.tagName === 'PRE') node.setAttribute('tabindex', '0');
 });
 
-// A link that an agent wrote must not open a page of this server: neither a path, nor what a browser takes for one
-// (http:/path, //host, http:\\path), nor the server's own address.
-export function leadsElsewhere(href: string): boolean {
+// A link written by an agent must not open a page of this server: not as a path, not in a form that browsers read as a
+// path (http:/path, //host, http:\\path), and not by the server's own address.
+function leadsElsewhere(href: string): boolean {
   if (/^mailto:/i.test(href)) return true;
   if (!/^https?:\/\/[^/\\]/i.test(href) || !URL.canParse(href, location.href)) return false;
   return new URL(href, location.href).host !== location.host;
 }
 
-// To make more of it pretty would hold the page up: the time grows with the square of some signs.
+// Rendering more would block the page: the time grows with the square of some characters.
 const MAX_CHARS = 20_000;
 const MAX_SIGNS = 1000;
 
-export function toSafeHtml(text: string): SafeHtml {
+function toSafeHtml(text: string): SafeHtml {
   if (text.length > MAX_CHARS || (text.match(/[_*`~[\]>|-]/g)?.length ?? 0) > MAX_SIGNS) return asText(text);
   try {
     return toHtml(text);
   } catch {
-    // Nested too deeply, say. What was said is shown all the same.
+    // For example, nested too deeply. The text is still shown.
     return asText(text);
   }
 }
 
-// Where the browser has no Trusted Types, plain text.
+// A plain string if the browser has no Trusted Types.
 type SafeHtml = string | TrustedHTML;
 
 function asText(text: string): SafeHtml {
@@ -126,14 +127,14 @@ const RULES = {
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
 };
-// Without a policy of ours the sanitizer would make one of its own, which the page forbids.
+// Without our policy the sanitizer would create its own, which the page forbids.
 const rules = policy ? { ...RULES, TRUSTED_TYPES_POLICY: policy } : RULES;
 
-// Letters and digits. The numbers and boxes of list items are drawn by the browser.
+// Compares letters and digits only. The browser draws the numbers and boxes of list items.
 const LIST_ITEM = /^[ \t>]*(?:(?:\d{1,9}[.)]|[-*+])[ \t]+(?:\[[ xX]\][ \t]+)?)+/gm;
 const wordsOf = (text: string): string => text.replaceAll(/[^\p{L}\p{N}]/gu, '');
 
-// Text is shown as it is if a word of it would be missing, whichever rule of Markdown leaves it out.
+// Shows the source text if the rendered Markdown would miss a word of it, for whatever reason.
 function toHtml(text: string): SafeHtml {
   const html = marked.parse(text) as string;
   const shown = purifier.sanitize(html, { ...rules, RETURN_DOM_FRAGMENT: true }).textContent;
@@ -141,18 +142,17 @@ function toHtml(text: string): SafeHtml {
   return policy ? purifier.sanitize(html, { ...rules, RETURN_TRUSTED_TYPE: true }) : purifier.sanitize(html, rules);
 }
 
-const kept = new WeakMap<object, { readonly text: string; readonly html: SafeHtml }>();
+const cache = new WeakMap<object, { readonly text: string; readonly html: SafeHtml }>();
 
 function htmlOf(text: string, owner: object | undefined): SafeHtml {
-  const known = owner && kept.get(owner);
+  const known = owner && cache.get(owner);
   if (known?.text === text) return known.html;
   const html = toSafeHtml(nameInProse(text));
-  if (owner) kept.set(owner, { text, html });
+  if (owner) cache.set(owner, { text, html });
   return html;
 }
 
-// What it was made into is kept for as long as its owner is there: a row that leaves the screen comes back without that
-// work.
+// The HTML is cached as long as its owner exists, so a row that scrolls back into view is not rendered again.
 export function Markdown({ text, cachedBy }: { readonly text: string; readonly cachedBy?: object }): JSX.Element {
   const html = useMemo(() => htmlOf(text, cachedBy), [text, cachedBy]);
   return <div class="prose" dangerouslySetInnerHTML={{ __html: html as string }} />;

@@ -1,54 +1,28 @@
-// What most runs do without: the model, labels, and how long things may take.
+// Options that most runs do not need: the model, labels and time limits.
 import type { JSX } from 'preact';
+import { t } from '../language/language.js';
+import type { NewRunDefaults } from '../state/engines.js';
 import { NUMBERS, type Draft, type Problems } from '../state/new-run.js';
 import { Field } from './field.js';
 
-const NUMBER_FIELDS: Readonly<
-  Record<(typeof NUMBERS)[number], readonly [label: string, standard: string, hint: string]>
-> = {
-  session_timeout_sec: [
-    'A question is overdue after (seconds)',
-    '1200',
-    'It still waits and can be answered, unless the box below is off.',
-  ],
-  turn_timeout_sec: [
-    'Longest turn (seconds)',
-    'no limit',
-    'A turn that takes longer is ended. Waiting for you does not count.',
-  ],
-  idle_timeout_sec: [
-    'Longest silence in a turn (seconds)',
-    '1800',
-    'A turn that prints nothing for so long is ended. A running tool call does not count.',
-  ],
-  tool_timeout_sec: [
-    'Longest silent tool call (seconds)',
-    '14400',
-    'A turn whose tool prints nothing for so long is ended.',
-  ],
-  max_attempt: ['Most turns', '100', 'After so many questions and answers the run ends.'],
-};
-
 interface MoreProps {
   readonly draft: Draft;
+  // Shown in empty fields; null: not loaded yet.
+  readonly defaults: NewRunDefaults | null;
   readonly problems: Problems;
   readonly onChange: (changes: Partial<Draft>) => void;
 }
 
-export function MoreOptions({ draft, problems, onChange }: MoreProps): JSX.Element {
+export function MoreOptions({ draft, defaults, problems, onChange }: MoreProps): JSX.Element {
   return (
     <div class="more-options">
-      <Field
-        name="model"
-        label="Model"
-        hint="As the engine calls it; empty: the engine's own choice."
-        problem={problems.model}
-      >
+      <Field name="model" label={t.newRun.model} hint={t.newRun.modelHelp} problem={problems.model}>
         {(ties) => (
           <input
             {...ties}
             type="text"
             value={draft.model}
+            placeholder={defaults?.model[draft.engine] ?? ''}
             spellcheck={false}
             autocomplete="off"
             maxLength={200}
@@ -56,22 +30,22 @@ export function MoreOptions({ draft, problems, onChange }: MoreProps): JSX.Eleme
           />
         )}
       </Field>
-      <Field name="labels" label="Labels" hint="One name=value a line, to find it again." problem={problems.labels}>
+      <Field name="labels" label={t.newRun.labels} hint={t.newRun.labelsHelp} problem={problems.labels}>
         {(ties) => (
           <textarea
             {...ties}
             rows={2}
             value={draft.labels}
-            placeholder="team=web"
+            placeholder={t.newRun.labelsExample}
             spellcheck={false}
             onInput={(event) => onChange({ labels: event.currentTarget.value })}
           />
         )}
       </Field>
       {NUMBERS.map((name) => {
-        const [label, standard, hint] = NUMBER_FIELDS[name];
+        const { label, standard, help } = t.newRun.limits[name];
         return (
-          <Field key={name} name={name} label={label} hint={hint} problem={problems[name]}>
+          <Field key={name} name={name} label={label} hint={help} problem={problems[name]}>
             {(ties) => (
               <input
                 {...ties}
@@ -79,7 +53,7 @@ export function MoreOptions({ draft, problems, onChange }: MoreProps): JSX.Eleme
                 inputMode="numeric"
                 autocomplete="off"
                 value={draft[name]}
-                placeholder={standard}
+                placeholder={defaultLimit(defaults, name) ?? standard}
                 onInput={(event) => onChange({ [name]: event.currentTarget.value })}
               />
             )}
@@ -93,21 +67,27 @@ export function MoreOptions({ draft, problems, onChange }: MoreProps): JSX.Eleme
             checked={draft.requireReply}
             onChange={(event) => onChange({ requireReply: event.currentTarget.checked })}
           />{' '}
-          Only a person answers its questions
+          {t.newRun.requireReply}
         </label>
         {!draft.requireReply && (
           <label>
-            When a question is overdue
+            {t.newRun.whenOverdue}
             <select
               value={draft.policy}
               onChange={(event) => onChange({ policy: event.currentTarget.value as Draft['policy'] })}
             >
-              <option value="engine_judgement">the agent decides itself</option>
-              <option value="use_default">its own default is taken</option>
+              <option value="engine_judgement">{t.newRun.policies.engine_judgement}</option>
+              <option value="use_default">{t.newRun.policies.use_default}</option>
             </select>
           </label>
         )}
       </div>
     </div>
   );
+}
+
+// A limit that the settings of the server change; null: the usual one applies.
+function defaultLimit(defaults: NewRunDefaults | null, name: (typeof NUMBERS)[number]): string | null {
+  if (name === 'session_timeout_sec' || name === 'max_attempt') return null;
+  return defaults?.[name]?.toString() ?? null;
 }

@@ -1,4 +1,4 @@
-// The text of an option: every invisible character by its name, and what stands between backticks as code.
+// The text of an option: invisible characters by name, and text between backticks as code.
 import type { JSX } from 'preact';
 import { nameInvisible } from '../../../src/kernel/visible-text.js';
 

@@ -1,7 +1,8 @@
-// A question and the ways to answer it: its options by a key or a click, words of one's own always; an approval by its
-// four decisions, with exactly what it is about.
+// A question and the ways to answer it: an option by key or click, or any text. An approval shows exactly what it
+// allows and its four decisions.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import type { InboxItem } from '../../../src/client/index.js';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
 import { answer, fates, type Fate } from '../state/inbox.js';
@@ -10,9 +11,10 @@ import { formatAge } from '../state/format.js';
 import { now } from '../state/now.js';
 import { mayAnswer } from '../state/server.js';
 import { readFileChanges } from '../../../src/kernel/file-changes.js';
-import { nameInLine, nameInProse, nameInvisible, warnOfNames } from '../../../src/kernel/visible-text.js';
+import { countNames, nameInLine, nameInProse, nameInvisible } from '../../../src/kernel/visible-text.js';
+import { readApproval } from '../state/approval-text.js';
 import { useReview } from '../state/review.js';
-import { Action, Decisions } from './approval.js';
+import { ApprovalBody, Decisions } from './approval.js';
 import { FieldsForm } from './fields-form.js';
 import { Link } from './link.js';
 import { Markdown } from './markdown.js';
@@ -35,19 +37,20 @@ type Card = Pick<InboxItem, 'run_id' | 'interaction_id' | 'question' | 'asked_at
 
 interface CardProps {
   readonly item: Card;
-  // Keys go to it.
+  // Whether keys apply to this card.
   readonly isActive: boolean;
   readonly onActivate?: () => void;
-  // In the run itself, what it was asked to do need not be said again.
+  // False on the page of the run, which shows the prompt already.
   readonly showsRun?: boolean;
 }
 
 export function QuestionCard({ item, isActive, onActivate, showsRun = true }: CardProps): JSX.Element {
   const question = item.question as unknown as Asked;
   const fate = fates.value.get(item.interaction_id);
-  // It may become so while it is shown.
+  // A question may become overdue while it is shown.
   const isOverdue =
     item.overdue || (item.state === 'pending' && item.due_at !== undefined && now.value > Date.parse(item.due_at));
+  const age = formatAge(now.value - Date.parse(item.asked_at));
   const isSending = fate?.type === 'sending';
   const isDecided =
     item.state !== 'pending' || fate?.type === 'accepted' || fate?.type === 'answered' || fate?.type === 'gone';
@@ -58,7 +61,7 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
   const card = useRef<HTMLElement>(null);
   const asked = useRef<HTMLDivElement>(null);
   useReview(item.interaction_id, question.kind === 'approval', asked);
-  // With the answer the button goes that had the focus.
+  // An answer removes the focused button: keep the focus on the card.
   useEffect(() => {
     if (fate && isActive && (document.activeElement === null || document.activeElement === document.body))
       card.current?.focus({ preventScroll: true });
@@ -69,7 +72,7 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
       class={`card${isActive ? ' active' : ''}${isOverdue ? ' overdue' : ''}`}
       data-interaction={item.interaction_id}
       tabIndex={-1}
-      aria-label={`Question: ${question.prompt.slice(0, 80)}`}
+      aria-label={t.question.label(question.prompt.slice(0, 80))}
       onFocusIn={onActivate}
       onPointerDown={onActivate}
     >
@@ -77,17 +80,16 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
         {item.engine !== undefined && <span class="engine">{item.engine}</span>}
         <span class="dim">
           {isDecided
-            ? 'asked'
+            ? t.question.asked
             : question.kind === 'approval'
-              ? 'asks for permission'
+              ? t.question.asksPermission
               : question.channel === 'conversation'
-                ? 'ended its turn'
-                : 'asks'}
+                ? t.question.endedTurn
+                : t.question.asks}
         </span>
         {!isDecided && (
           <time dateTime={item.asked_at} title={item.asked_at} class={isOverdue ? 'bad' : 'dim'}>
-            {formatAge(now.value - Date.parse(item.asked_at))}
-            {isOverdue ? ', overdue' : ''}
+            {isOverdue ? t.time.overdue(age) : age}
           </time>
         )}
         {Object.entries(item.labels ?? {}).map(([name, value]) => (
@@ -96,14 +98,10 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
           </span>
         ))}
         <span class="grow" />
-        {!showsRun && isOpen && !isActive && (
-          <span class="hint dim">
-            <kbd>j</kbd> to answer by keys
-          </span>
-        )}
+        {!showsRun && isOpen && !isActive && <span class="hint dim">{t.question.answerByKeys(<kbd>j</kbd>)}</span>}
         {showsRun && (
           <Link to={`/runs/${item.run_id}`} data-key="o">
-            Open the run
+            {t.question.openRun}
           </Link>
         )}
       </header>
@@ -114,16 +112,15 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
       )}
       <div class="asked" ref={asked}>
         <Warning question={question} />
-        <div class="question">
-          {question.kind === 'approval' ? (
-            <pre class="plain whole">{nameInvisible(question.prompt)}</pre>
-          ) : (
+        {question.kind === 'approval' || question.action ? (
+          <ApprovalBody prompt={question.prompt} action={question.action} />
+        ) : (
+          <div class="question">
             <Markdown text={question.prompt} />
-          )}
-        </div>
-        {question.action && <Action action={question.action} />}
+          </div>
+        )}
       </div>
-      {/* Never taken away before the card is: what was written is still there, and nothing moves under a pointer. */}
+      {/* Stays as long as the card: drafts are kept, and nothing moves under the pointer. */}
       {mayAnswer() && (
         <fieldset class="answers" disabled={!isOpen || isSending}>
           <Answers item={item} question={question} isActive={isActive && isOpen} />
@@ -137,7 +134,7 @@ export function QuestionCard({ item, isActive, onActivate, showsRun = true }: Ca
   );
 }
 
-// For who may not answer: what could be.
+// The options, for viewers, who may not answer.
 function Offered({ question: { options, fields = [] } }: { readonly question: Asked }): JSX.Element {
   const offered = [...options.map(({ label }) => label), ...fields.map(({ prompt }) => String(prompt ?? ''))];
   return (
@@ -151,28 +148,30 @@ function Offered({ question: { options, fields = [] } }: { readonly question: As
           ))}
         </ul>
       )}
-      <p class="dim">You may look, but not answer.</p>
+      <p class="dim">{t.question.viewOnly}</p>
     </>
   );
 }
 
-// Stands above what has characters that cannot be seen.
+// A warning above texts with invisible characters.
 function Warning({ question }: { readonly question: Asked }): JSX.Element | null {
   const { kind, prompt, options, fields = [], action } = question;
-  const { changes: _changes, ...rest } = action ?? {};
   const changes = readFileChanges(action);
   const choices = [...options, ...fields.flatMap((field) => (field['options'] ?? []) as unknown as Asked['options'])];
-  const warning = warnOfNames([
-    kind === 'approval' ? nameInvisible(prompt) : nameInProse(prompt),
-    ...Object.values(rest).map((value) => nameInvisible(typeof value === 'string' ? value : JSON.stringify(value))),
+  const { command, values, reason, rest } = readApproval(prompt, action);
+  const shown = [
+    ...(kind === 'approval' || action
+      ? [command ?? '', reason ?? '', rest, ...values.map(([, value]) => value)].map(nameInvisible)
+      : [nameInProse(prompt)]),
     ...changes.flatMap(({ path, moveTo = '' }) => [nameInLine(path), nameInLine(moveTo)]),
     ...changes.flatMap(({ lines }) => lines.map(({ text }) => nameInvisible(text))),
     ...choices.flatMap(({ label, description = '' }) => [nameInvisible(label), nameInvisible(description)]),
     ...fields.map((field) => nameInProse(String(field['prompt'] ?? ''))),
-  ]);
-  return warning === null ? null : (
+  ];
+  const count = shown.reduce((sum, part) => sum + countNames(part), 0);
+  return count === 0 ? null : (
     <p class="notice bad" role="alert">
-      {warning}
+      {t.question.invisible(count)}
     </p>
   );
 }
@@ -188,69 +187,59 @@ function useDraft(key: string): readonly [string, (text: string) => void] {
   ];
 }
 
+const DECIDED: Readonly<Record<string, string>> = { ...t.fate.decided, finish: t.fate.finished };
+const DECLINES: ReadonlySet<string> = new Set(['decline', 'cancel']);
+
 function FateText({ fate }: { readonly fate: Fate }): JSX.Element {
   switch (fate.type) {
     case 'sending':
-      return <span class="dim">Sending…</span>;
-    case 'accepted':
-      if (fate.decision === 'decline') return <span class="warn">You declined this. The agent has been told.</span>;
-      if (fate.decision === 'cancel') {
-        return <span class="warn">You declined this and stopped the agent. It has been told.</span>;
-      }
+      return <span class="dim">{t.fate.sending}</span>;
+    case 'accepted': {
+      const decided = fate.decision === null ? undefined : DECIDED[fate.decision];
+      if (decided !== undefined)
+        return <span class={DECLINES.has(fate.decision ?? '') ? 'warn' : 'good'}>{decided}</span>;
       return (
         <span class="good">
-          Accepted
-          {fate.said === '' ? (
-            '.'
-          ) : (
-            <>
-              : <strong>{nameInvisible(fate.said)}</strong>
-            </>
-          )}
+          {fate.answer === '' ? t.fate.accepted : t.fate.acceptedWith(<strong>{nameInvisible(fate.answer)}</strong>)}
         </span>
       );
+    }
     case 'answered':
-      return <span class="bad">Already answered by {fate.by}.</span>;
+      return <span class="bad">{t.fate.answered(fate.by)}</span>;
     case 'gone':
-      return <span class="bad">Not needed any more: {fate.why}</span>;
+      return <span class="bad">{t.fate.gone(fate.why)}</span>;
     case 'unsent':
-      return (
-        <span class="bad">
-          The server was not reached, or its answer was lost. Send it again: the same answer counts once.
-        </span>
-      );
+      return <span class="bad">{t.fate.unsent}</span>;
     case 'refused':
-      return <span class="bad">Not accepted: {fate.why}</span>;
+      return <span class="bad">{t.fate.refused(fate.why)}</span>;
   }
 }
 
-function Answers({
-  item,
-  question,
-  isActive,
-}: {
+interface AnswerProps {
   readonly item: Card;
   readonly question: Asked;
   readonly isActive: boolean;
-}): JSX.Element {
-  const give = (response: Json, said?: string): void => void answer(item, { response }, said);
+}
+
+function Answers({ item, question, isActive }: AnswerProps): JSX.Element {
+  const send = (response: Json, label?: string): void => void answer(item, { response }, label);
   const [note, setNote] = useDraft(`${item.interaction_id}/note`);
   if (question.kind === 'approval') return <Decisions item={item} isActive={isActive} note={note} onNote={setNote} />;
   if (question.fields && question.fields.length > 0)
     return (
-      <FieldsForm id={item.interaction_id} fields={question.fields} schema={question.response_schema} onAnswer={give} />
+      <FieldsForm id={item.interaction_id} fields={question.fields} schema={question.response_schema} onAnswer={send} />
     );
   return (
     <>
       {question.options.length > 0 && (
-        <div class="options" role="group" aria-label="Offered answers">
+        <div class="options" role="group" aria-label={t.question.options}>
           {question.options.map(({ label, value, description }, index) => (
             <button
               key={index}
               type="button"
               data-key={index < 9 ? String(index + 1) : undefined}
               title={description && nameInvisible(description)}
-              onClick={() => give(value, label)}
+              onClick={() => send(value, label)}
             >
               {index < 9 && <kbd class={isActive ? '' : 'idle'}>{index + 1}</kbd>} <OptionLabel text={label} />
               {description && <small>{nameInvisible(description)}</small>}
@@ -263,15 +252,7 @@ function Answers({
   );
 }
 
-function FreeText({
-  item,
-  question,
-  isActive,
-}: {
-  readonly item: Card;
-  readonly question: Asked;
-  readonly isActive: boolean;
-}): JSX.Element {
+function FreeText({ item, question, isActive }: AnswerProps): JSX.Element {
   const [text, setText] = useDraft(`${item.interaction_id}/text`);
   const isConversation = question.channel === 'conversation';
   const send = (event: Event): void => {
@@ -289,17 +270,17 @@ function FreeText({
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={keys}
         placeholder={
-          isConversation ? 'Say more…' : question.options.length > 0 ? 'Or in your own words…' : 'Your answer…'
+          isConversation ? t.question.reply : question.options.length > 0 ? t.question.ownWords : t.question.answerHere
         }
-        aria-label="Your answer"
+        aria-label={t.question.yourAnswer}
         data-key="r"
       />
       <button type="submit" disabled={text.trim() === ''}>
-        Send <kbd>Ctrl ⏎</kbd>
+        {t.question.send} <kbd>Ctrl ⏎</kbd>
       </button>
       {isConversation && (
-        <button type="button" data-key="f" onClick={() => void answer(item, { finish: true }, 'Finish')}>
-          Finish
+        <button type="button" data-key="f" onClick={() => void answer(item, { finish: true })}>
+          {t.question.finish}
           {isActive && (
             <>
               {' '}

@@ -1,7 +1,8 @@
-// Runs in rows, on phones as cards. While the pointer is over them no new row comes between it and what it is about to
-// press.
+// Runs as rows, on phones as cards. While the pointer is over them, no new row moves the one that is about to be
+// clicked.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { t } from '../language/language.js';
 import type { InteractionView, RunView } from '../../../src/client/index.js';
 import { formatAge, formatTime } from '../state/format.js';
 import { now } from '../state/now.js';
@@ -11,7 +12,7 @@ import { nameInProse } from '../../../src/kernel/visible-text.js';
 import { Link } from './link.js';
 import { StateBadge } from './state-badge.js';
 
-const COLUMNS = ['State', 'Engine', 'Prompt', 'Blocked on you', 'Attempt', 'Age'] as const;
+const COLUMNS = Object.values(t.runs.columns);
 const FIRST_LINE = 200;
 
 export function RunsTable({
@@ -21,10 +22,10 @@ export function RunsTable({
   readonly runs: readonly RunView[];
   readonly filter: Filter;
 }): JSX.Element {
-  // The runs that were there when the pointer came; null: none is over them.
+  // The runs listed when the pointer entered; null while it is outside.
   const [held, setHeld] = useState<ReadonlySet<string> | null>(null);
   const [top] = runs;
-  // Only what would push others down is kept back: older ones come when they are loaded.
+  // Holds back only new runs, which would push others down. Older runs appear when they are loaded.
   const firstHeld =
     held === null
       ? 0
@@ -44,7 +45,7 @@ export function RunsTable({
       <p class="held" role="status">
         {firstHeld > 0 && (
           <button type="button" class="quiet" onClick={() => setHeld(null)}>
-            ↑ {firstHeld} new
+            {t.runs.fresh(firstHeld)}
           </button>
         )}
       </p>
@@ -93,7 +94,7 @@ function RunRow({ run, isOther }: { readonly run: RunView; readonly isOther: boo
             key={name}
             type="button"
             class="label"
-            title={`Only runs with ${name}=${value}`}
+            title={t.runs.onlyLabel(`${name}=${value}`)}
             onClick={() => refine({ label: `${name}=${value}` })}
           >
             {name}={value}
@@ -101,10 +102,10 @@ function RunRow({ run, isOther }: { readonly run: RunView; readonly isOther: boo
         ))}
       </td>
       <td class="c-waits">
-        {(interaction !== null || run.waited_ms > 0) && <Waits before={run.waited_ms} now={interaction} />}
+        {(interaction !== null || run.waited_ms > 0) && <Waited before={run.waited_ms} pending={interaction} />}
       </td>
       <td class="c-attempt">
-        <span class="phone">attempt </span>
+        <span class="phone">{t.runs.turnOnPhone}</span>
         {run.attempt_number}
       </td>
       <td class="c-age">
@@ -114,7 +115,7 @@ function RunRow({ run, isOther }: { readonly run: RunView; readonly isOther: boo
   );
 }
 
-// What changes with the clock is a part of its own, so that the rest of the row is not made anew each second.
+// A separate component, so that only the age is drawn again each second.
 function Age({ since }: { readonly since: string }): JSX.Element {
   return (
     <time dateTime={since} title={formatTime(since)}>
@@ -123,32 +124,30 @@ function Age({ since }: { readonly since: string }): JSX.Element {
   );
 }
 
-// All in all, with what waits now; how long that has waited is said by the pointer.
-function Waits({
+// The total time including the pending question. The tooltip has the time of the pending question alone.
+function Waited({
   before,
-  now: interaction,
+  pending,
 }: {
   readonly before: number;
-  readonly now: InteractionView | null;
+  readonly pending: InteractionView | null;
 }): JSX.Element {
-  if (interaction === null)
+  if (pending === null)
     return (
-      <span class="dim" title="how long its questions waited, all in all">
-        <span class="phone">waited </span>
+      <span class="dim" title={t.runs.waitedHelp}>
+        <span class="phone">{t.runs.waitedOnPhone}</span>
         {formatAge(before)}
       </span>
     );
-  const { asked_at: since, due_at: due } = interaction;
-  const waits = now.value - Date.parse(since);
+  const { asked_at: since, due_at: due } = pending;
+  const waitedMs = now.value - Date.parse(since);
   const isOverdue = now.value > Date.parse(due);
-  const title =
-    `asked ${formatTime(since)}, waits for ` +
-    `${formatAge(waits)}${before > 0 ? `; waited ${formatAge(before)} before` : ''}`;
+  const title = t.runs.waitingHelp(formatTime(since), formatAge(waitedMs), before > 0 ? formatAge(before) : null);
+  const age = formatAge(before + waitedMs);
   return (
     <time dateTime={since} title={title} class={isOverdue ? 'bad' : 'warn'}>
-      <span class="phone">waits </span>
-      {formatAge(before + waits)}
-      {isOverdue ? ', overdue' : ''}
+      <span class="phone">{t.runs.waitingOnPhone}</span>
+      {isOverdue ? t.time.overdue(age) : age}
     </time>
   );
 }

@@ -1,9 +1,9 @@
-// A question of the inbox, whole. The list shortens long questions: such a question is read whole before anybody can
-// answer it, and until then the card shows its beginning without any way to answer.
+// Shows a question of the inbox in full. The list shortens long questions: such a question is loaded before it can be
+// answered. Until then the card shows its beginning and has no buttons.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { InboxItem } from '../../../src/client/index.js';
-import type { JsonObject } from '../../../src/kernel/json.js';
+import { t } from '../language/language.js';
+import type { InboxItem, Question } from '../../../src/client/index.js';
 import { client, messageOf } from '../state/server.js';
 import { nameInvisible } from '../../../src/kernel/visible-text.js';
 import { QuestionCard } from './question-card.js';
@@ -25,22 +25,22 @@ export function WholeQuestion({ item, isActive, onActivate }: WholeQuestionProps
       class={`card${isActive ? ' active' : ''}`}
       data-interaction={item.interaction_id}
       tabIndex={-1}
-      aria-label="A long question"
+      aria-label={t.question.longQuestion}
       onFocusIn={onActivate}
       onPointerDown={onActivate}
     >
       <header>
         <span class="engine">{item.engine}</span>
       </header>
-      <pre class="plain">{nameInvisible(String(item.question['prompt'] ?? ''))}…</pre>
+      <pre class="plain">{nameInvisible(item.question.prompt)}…</pre>
       <p role="status">
         {problem === null ? (
-          'Loading the whole question…'
+          t.question.loadingWhole
         ) : (
           <>
-            The whole question could not be loaded: {problem}{' '}
+            {t.question.loadFailed(problem)}{' '}
             <button type="button" onClick={load}>
-              Try again
+              {t.tryAgain}
             </button>
           </>
         )}
@@ -52,14 +52,14 @@ export function WholeQuestion({ item, isActive, onActivate }: WholeQuestionProps
 function useQuestion(
   { run_id: runId, interaction_id: id }: InboxItem,
   isWanted: boolean,
-): { readonly question: JsonObject | null; readonly problem: string | null; readonly load: () => void } {
-  const [question, setQuestion] = useState<JsonObject | null>(null);
+): { readonly question: Question | null; readonly problem: string | null; readonly load: () => void } {
+  const [question, setQuestion] = useState<Question | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const load = (): void => {
     setProblem(null);
     client.interaction(runId).then(
       (whole) => {
-        // The run may have asked another question meanwhile; then this one is resolved, and the list says so soon.
+        // The run may have asked another question by now. The list will soon show this one as resolved.
         if (whole.interaction_id === id) setQuestion(whole.question);
       },
       (error: unknown) => setProblem(messageOf(error)),

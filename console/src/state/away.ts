@@ -1,4 +1,4 @@
-// Whether nobody looks at the page: hidden, and not only for a moment.
+// Whether the page has been hidden for more than a moment.
 import { signal } from '@preact/signals';
 
 const LINGER_MS = 5000;

@@ -1,12 +1,11 @@
-// Which parts of a region were on the screen, as fractions of its height: a region that is laid out anew, because a
-// phone was turned, keeps them. Pure.
+// Which parts of a region were on the screen, as fractions of its height, so that they stay valid when the layout
+// changes (a rotated phone). Pure.
 export interface Part {
   readonly from: number;
   readonly to: number;
 }
 
-// The parts, without overlaps, after one more was on the screen. Parts that are no further apart than `gap`
-// count as one.
+// Returns the parts, without overlaps, after another part was on the screen. Parts at most `gap` apart are joined.
 export function addPart(parts: readonly Part[], added: Part, gap: number): readonly Part[] {
   if (added.to <= added.from) return parts;
   const joins = (part: Part): boolean => part.from <= added.to + gap && part.to >= added.from - gap;

@@ -1,10 +1,10 @@
-// What was written and not sent yet, by what it belongs to: it is still there when one comes back, on whatever page,
-// also after a reload.
+// Texts that were written and not sent yet, by the question or form they belong to. They survive changes of the page
+// and reloads.
 const KEY = 'parley.drafts';
 const drafts = new Map<string, unknown>(read());
 
-export function recall<T>(key: string, otherwise: T): T {
-  return (drafts.get(key) as T | undefined) ?? otherwise;
+export function recall<T>(key: string, fallback: T): T {
+  return (drafts.get(key) as T | undefined) ?? fallback;
 }
 
 export function keep(key: string, value: unknown): void {
@@ -25,11 +25,11 @@ function read(): [string, unknown][] {
   }
 }
 
-// Of this window only; a browser that keeps nothing forgets it with the page.
+// Stored for this window only. A browser without storage loses drafts with the page.
 function write(): void {
   try {
     sessionStorage.setItem(KEY, JSON.stringify(Object.fromEntries(drafts)));
   } catch {
-    // Too much, or not allowed.
+    // The storage is full or not allowed.
   }
 }

@@ -1,17 +1,19 @@
-// What the server says of its engines and of how their output was read.
-import type { EngineReport, ProfileTotals } from '../../../src/client/index.js';
+// The engines of the server, and how much of their output was recognized.
+import type { EngineReport, ProfileTotals, NewRunDefaults } from '../../../src/client/index.js';
 import { client } from './server.js';
 
-export type { EngineReport, ProfileTotals };
+export type { EngineReport, ProfileTotals, NewRunDefaults };
 
-// It comes with Parley and needs nothing else.
+interface EngineList {
+  readonly engines: readonly EngineReport[];
+  readonly defaults: NewRunDefaults;
+}
+
+// The bundled scripted engine, which needs no installation.
 export const REHEARSAL = 'rehearsal';
 
-export async function loadEngines(): Promise<readonly EngineReport[]> {
-  const { engines } = (await (await client.request('GET', '/v1/engines')).json()) as {
-    engines: readonly EngineReport[];
-  };
-  return engines;
+export async function loadEngines(): Promise<EngineList> {
+  return (await (await client.request('GET', '/v1/engines')).json()) as EngineList;
 }
 
 export async function loadProfiles(): Promise<readonly ProfileTotals[]> {

@@ -1,12 +1,12 @@
-// What proves one event: its envelope as it is stored, the diagnostics about the same bytes, and those bytes with what
-// stands around them.
+// The evidence for one event: its stored envelope, the diagnostics for the same bytes, and those bytes with their
+// context.
 import type { RaspEvent } from '../../../src/client/index.js';
 import { client } from './server.js';
 import { nameBytes } from '../../../src/kernel/visible-bytes.js';
 
 export interface Evidence {
   readonly event: RaspEvent;
-  // Of the same bytes.
+  // For the same bytes.
   readonly diagnostics: readonly RaspEvent[];
   readonly bytes: LogPart | null;
 }
@@ -15,7 +15,7 @@ export interface LogPart {
   readonly before: string;
   readonly exact: string;
   readonly after: string;
-  // Of the exact bytes, as many as are not shown.
+  // How many of the exact bytes are not shown.
   readonly left: number;
 }
 
@@ -62,15 +62,15 @@ async function loadPart(
   });
   const before = bytes.subarray(0, from - begin);
   return {
-    before: nameBytes(before.subarray(begin === 0 ? 0 : brokenAt(before))),
+    before: nameBytes(before.subarray(begin === 0 ? 0 : firstCharacterAt(before))),
     exact: nameBytes(bytes.subarray(from - begin, shownTo - begin)),
     after: isWhole ? nameBytes(bytes.subarray(to - begin)) : '',
     left: to - shownTo,
   };
 }
 
-// Where the first whole character begins.
-function brokenAt(bytes: Uint8Array): number {
+// The position of the first complete character.
+function firstCharacterAt(bytes: Uint8Array): number {
   let at = 0;
   while (at < 3 && ((bytes[at] ?? 0) & 0xc0) === 0x80) at += 1;
   return at;

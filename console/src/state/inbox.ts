@@ -1,34 +1,35 @@
-// What waits for me, as it changes, and what became of my answers.
+// The questions that wait for the user, kept current, and what happened to the user's answers.
 import { computed, signal } from '@preact/signals';
-import { ParleyError, type InboxChange, type InboxItem, type Reply } from '../../../src/client/index.js';
+import { t } from '../language/language.js';
+import { ParleyError, type InboxChange, type InboxItem, type UncheckedReply } from '../../../src/client/index.js';
 import { asObject, type Json } from '../../../src/kernel/json.js';
 import { isAway } from './away.js';
 import { drop } from './drafts.js';
-import { lookAgain } from './inbox-looks.js';
+import { pollInbox } from './inbox-polling.js';
 import { notifies } from './notify-setting.js';
 import { route } from './router.js';
 import { client, connection, lost, messageOf, open } from './server.js';
 
-// The fate of an answer. One that was given by somebody else is shown too, for a moment.
+// What happened to an answer. Answers of other people are shown briefly, too.
 export type Fate =
   | { readonly type: 'sending' }
-  // In words, as far as it can be said; of an approval with its decision.
-  | { readonly type: 'accepted'; readonly said: string; readonly decision: string | null }
+  // `decision` of an approval, or `finish`.
+  | { readonly type: 'accepted'; readonly answer: string; readonly decision: string | null }
   | { readonly type: 'answered'; readonly by: string }
   | { readonly type: 'gone'; readonly why: string }
-  // Not by the server: it was not reached, or its answer was lost.
+  // The server was unreachable, or its response was lost.
   | { readonly type: 'unsent' }
   | { readonly type: 'refused'; readonly why: string };
 
 const waiting = signal<ReadonlyMap<string, InboxItem>>(new Map());
 export const fates = signal<ReadonlyMap<string, Fate>>(new Map());
-// Everything that waits was told.
+// Whether the list is complete.
 export const isKnown = signal(false);
 
 export const inbox = computed(() =>
   [...waiting.value.values()].toSorted((a, b) => a.asked_at.localeCompare(b.asked_at)),
 );
-// Without those that this page has answered.
+// Excludes questions that this page has answered.
 export const count = computed(
   () =>
     inbox.value.filter(
@@ -37,11 +38,11 @@ export const count = computed(
 );
 
 const LINGER_MS = 6000;
-// A browser with all its connections in use sends nothing, and does not say so.
+// A browser whose connections are all in use sends nothing and reports no error.
 const GIVE_UP_MS = 30_000;
 const listeners = new Set<(item: InboxItem) => void>();
 
-// Told of what begins to wait while the page is open.
+// Calls the listener for questions that arrive while the page is open.
 export function onAsked(listener: (item: InboxItem) => void): void {
   listeners.add(listener);
 }
@@ -64,14 +65,14 @@ function forget(id: string): void {
   setFate(id, null);
 }
 
-// Not while the pointer is over the list: nothing moves under it.
+// Cards are not removed while the pointer is over the list, so nothing moves under it.
 const leaving = new Set<string>();
 let isHeld = false;
 
 function leave(id: string): void {
   setTimeout(() => {
     leaving.add(id);
-    // Where nothing is left to be pressed, nothing can be pressed by mistake.
+    // Without open questions there is nothing to click by mistake.
     if (
       !isHeld ||
       ![...waiting.value.values()].some((item) => item.state === 'pending' && isUndecided(item.interaction_id))
@@ -90,34 +91,34 @@ function forgetLeaving(): void {
   leaving.clear();
 }
 
-// Nothing was answered here, or in vain: it goes as soon as it is known not to wait. What was decided stays to be read,
-// and then goes.
+// Nothing was answered here, or without success: the card is removed as soon as the question no longer waits. Other
+// cards stay for a moment, so that their outcome can be read.
 function isUndecided(id: string): boolean {
   const fate = fates.value.get(id);
   return fate === undefined || fate.type === 'refused' || fate.type === 'unsent';
 }
 
-// Only the inbox itself is worth a connection for good, of which a browser has six for all its windows; elsewhere a
-// look now and then tells how many wait, and where nobody looks, seldom.
-type Way = 'stream' | 'look' | 'look seldom';
-const way = computed<Way>(() =>
+// Only the inbox itself holds a connection, because a browser has six for all its windows. Other pages poll for the
+// number of waiting questions, hidden pages rarely.
+type Mode = 'stream' | 'poll' | 'poll-rarely';
+const mode = computed<Mode>(() =>
   route.value.page === 'inbox' && (!isAway.value || notifies.value)
     ? 'stream'
     : isAway.value && !notifies.value
-      ? 'look seldom'
-      : 'look',
+      ? 'poll-rarely'
+      : 'poll',
 );
 
-// Until there is a better way to do it.
+// Runs until another mode applies.
 export async function watchInbox(): Promise<void> {
-  const { value } = way;
-  const over = new AbortController();
-  const stopWatching = way.subscribe((better) => better !== value && over.abort());
+  const { value } = mode;
+  const stop = new AbortController();
+  const stopWatching = mode.subscribe((next) => next !== value && stop.abort());
   try {
     await follow(
       value === 'stream'
-        ? client.inboxChanges({ signal: over.signal, onReconnect: lost, onOpen: open })
-        : lookAgain(over.signal, value === 'look seldom'),
+        ? client.inboxChanges({ signal: stop.signal, onReconnect: lost, onOpen: open })
+        : pollInbox(stop.signal, value === 'poll-rarely'),
     );
   } finally {
     stopWatching();
@@ -127,36 +128,36 @@ export async function watchInbox(): Promise<void> {
 async function follow(
   changes: AsyncIterable<InboxChange | { readonly type: 'all'; readonly items: readonly InboxItem[] }>,
 ): Promise<void> {
-  // What waits now, told anew after each loss of the connection: what is not in it does not wait any more.
-  let told: Map<string, InboxItem> | null = null;
+  // The list that the server sends after each reconnect. Questions that are missing from it no longer wait.
+  let received: Map<string, InboxItem> | null = null;
   for await (const event of changes) {
     open();
-    if (event.type === 'reset') told = new Map();
+    if (event.type === 'reset') received = new Map();
     else if (event.type === 'ready') {
-      if (told) takeAll(told);
-      told = null;
-    } else if (event.type === 'all') takeAll(new Map(event.items.map((item) => [item.interaction_id, item])));
+      if (received) replaceAll(received);
+      received = null;
+    } else if (event.type === 'all') replaceAll(new Map(event.items.map((item) => [item.interaction_id, item])));
     else if (event.type === 'pending') {
-      if (told) told.set(event.item.interaction_id, event.item);
-      else take([event.item]);
-    } else resolved(event.item);
+      if (received) received.set(event.item.interaction_id, event.item);
+      else addItems([event.item]);
+    } else resolveItem(event.item);
   }
 }
 
-function takeAll(told: ReadonlyMap<string, InboxItem>): void {
-  for (const id of [...waiting.value.keys()].filter((each) => !told.has(each) && isUndecided(each))) {
-    // Nothing goes from under a pointer.
+function replaceAll(items: ReadonlyMap<string, InboxItem>): void {
+  for (const id of [...waiting.value.keys()].filter((each) => !items.has(each) && isUndecided(each))) {
+    // Nothing moves under the pointer.
     if (!isHeld) forget(id);
     else {
-      setFate(id, { type: 'gone', why: 'it does not wait any more' });
+      setFate(id, { type: 'gone', why: t.goneBecause.notWaiting });
       leave(id);
     }
   }
-  take([...told.values()]);
+  addItems([...items.values()]);
   isKnown.value = true;
 }
 
-function take(items: readonly InboxItem[]): void {
+function addItems(items: readonly InboxItem[]): void {
   const fresh = items.filter(({ interaction_id: id }) => !waiting.value.has(id));
   change((all) => {
     for (const item of items) all.set(item.interaction_id, item);
@@ -164,49 +165,45 @@ function take(items: readonly InboxItem[]): void {
   if (isKnown.value) for (const item of fresh) for (const listener of listeners) listener(item);
 }
 
-function resolved(item: InboxItem): void {
+function resolveItem(item: InboxItem): void {
   const { interaction_id: id } = item;
   if (!waiting.value.has(id)) return;
   change((items) => void items.set(id, item));
-  // What came of my own answer is known better from its own answer; who was quicker, only from here.
+  // The response to the user's own answer says more. Only this event says who answered first.
   const fate = fates.value.get(id)?.type;
   if (fate !== 'sending' && fate !== 'accepted')
     setFate(
       id,
       item.state === 'answered'
-        ? { type: 'answered', by: item.answer?.actor?.name ?? 'somebody' }
+        ? { type: 'answered', by: item.answer?.actor?.name ?? t.someone }
         : { type: 'gone', why: GONE[item.state] ?? item.state },
     );
   leave(id);
 }
 
-const GONE: Readonly<Record<string, string>> = {
-  auto_decided: 'its time was over, and the policy decided',
-  canceled: 'the run was canceled',
-  abandoned: 'the run has ended',
-};
+const GONE: Readonly<Record<string, string>> = t.goneBecause;
 
 export async function answer(
   { run_id: runId, interaction_id: id }: Pick<InboxItem, 'run_id' | 'interaction_id'>,
-  given: Pick<Reply, 'response' | 'finish' | 'review'>,
-  said = '',
+  input: Pick<UncheckedReply, 'response' | 'finish' | 'review'>,
+  label = '',
 ): Promise<boolean> {
   if (fates.value.get(id)?.type === 'sending') return false;
   setFate(id, { type: 'sending' });
   try {
     await client.reply(
       runId,
-      { interaction_id: id, idempotency_key: keyOf(id, given), ...given },
+      { interaction_id: id, idempotency_key: keyOf(id, input), ...input },
       { signal: AbortSignal.timeout(GIVE_UP_MS) },
     );
-    setFate(id, { type: 'accepted', said, decision: decisionOf(given.response) });
+    setFate(id, { type: 'accepted', answer: label, decision: input.finish ? 'finish' : decisionOf(input.response) });
     drop(id);
     return true;
   } catch (error) {
     setFate(id, fateOf(error, id));
     return false;
   } finally {
-    // That it does not wait any more may be told, or be missed while the connection is lost.
+    // The event that the question is resolved may be missed while the connection is lost.
     if (!isUndecided(id)) leave(id);
   }
 }
@@ -227,15 +224,15 @@ function decisionOf(response: Json | undefined): string | null {
   return typeof decision === 'string' ? decision : null;
 }
 
-// The same answer, tried again, is the same.
-function keyOf(id: string, { response, finish }: Pick<Reply, 'response' | 'finish'>): string {
+// The same answer has the same key, so sending it again applies it once.
+function keyOf(id: string, { response, finish }: Pick<UncheckedReply, 'response' | 'finish'>): string {
   const name = `${id} ${JSON.stringify({ response, finish })}`;
   const key = keys.get(name) ?? `console-${Math.random().toString(36).slice(2)}${Date.now().toString(36)}`;
   keys.set(name, key);
   return key;
 }
 
-// Who was quicker may have been told before; else it is told in a moment.
+// Who answered first may be known already. Otherwise an event will follow.
 function fateOf(error: unknown, id: string): Fate {
   if (error instanceof ParleyError && error.passing) return { type: 'unsent' };
   if (!(error instanceof ParleyError && TOO_LATE.has(error.code))) return { type: 'refused', why: messageOf(error) };
@@ -243,7 +240,7 @@ function fateOf(error: unknown, id: string): Fate {
   return by === undefined ? { type: 'gone', why: error.message } : { type: 'answered', by };
 }
 
-// What could not be sent while the server was away can be now.
+// Unsent answers can be sent again once the server is back.
 connection.subscribe(({ state }) => {
   if (state !== 'open') return;
   for (const [id, { type }] of fates.peek()) if (type === 'unsent') setFate(id, null);

@@ -1,20 +1,20 @@
-// Keys that answer: those that stand on the buttons of the chosen card. Not while somebody types, not with a modifier,
-// and not while somebody goes on typing although the field is gone: what they write decides nothing.
+// Keys that answer: those shown on the buttons of the selected card. They are ignored with a modifier, while the user
+// types, and for a moment after the field disappeared while the user was typing: typed text must not decide anything.
 import { useEffect, useRef } from 'preact/hooks';
 
 interface Keys {
   readonly move?: (by: number) => void;
-  // The card that keys go to.
+  // The card that keys apply to.
   readonly card: () => HTMLElement | null;
 }
 
 const MOVES: ReadonlySet<string> = new Set(['j', 'k', 'ArrowDown', 'ArrowUp']);
-// So long after the last letter somebody still types.
+// How long after the last letter the user still counts as typing.
 const TYPING_MS = 1500;
 
 let typedAt = Number.NEGATIVE_INFINITY;
 
-// Whoever leaves a field by a deed of their own does not type any more.
+// Leaving a field deliberately ends typing.
 function endTyping(): void {
   typedAt = Number.NEGATIVE_INFINITY;
 }
@@ -38,7 +38,7 @@ export function useAnswerKeys(keys: Keys): void {
         return;
       }
       if (performance.now() - typedAt < TYPING_MS) return;
-      // Arrows choose among radio buttons; a key that is held down decides nothing twice.
+      // Arrows move between radio buttons. A key that is held down must not decide twice.
       if (event.target instanceof HTMLInputElement && event.target.type === 'radio' && event.key.startsWith('Arrow'))
         return;
       if (event.repeat && !MOVES.has(event.key)) return;
@@ -52,8 +52,7 @@ export function useAnswerKeys(keys: Keys): void {
 function act({ move, card }: Keys, key: string): boolean {
   if (move && (key === 'j' || key === 'ArrowDown')) return (move(1), true);
   if (move && (key === 'k' || key === 'ArrowUp')) return (move(-1), true);
-  const chosen = card();
-  const control = chosen?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
+  const control = card()?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`);
   if (!control) return false;
   if (control instanceof HTMLTextAreaElement) control.focus();
   else control.click();

@@ -1,6 +1,6 @@
-// A run that is about to be started: what the form has, the request that is made of it, and what is remembered for the
-// next one.
-import { ParleyError, type CreateRunRequest } from '../../../src/client/index.js';
+// The form of a new run: its values, the request built from them, and the values remembered for the next run.
+import { t } from '../language/language.js';
+import { ParleyError, type CreateRunRequest, type NewRunDefaults } from '../../../src/client/index.js';
 import type { JsonObject } from '../../../src/kernel/json.js';
 import { messageOf } from './server.js';
 
@@ -8,10 +8,11 @@ export interface Draft {
   readonly engine: string;
   readonly prompt: string;
   readonly cwd: string;
-  readonly mode: NonNullable<CreateRunRequest['execution_mode']>;
-  readonly permission: NonNullable<CreateRunRequest['permission']>;
+  // null: not chosen, so the default of the server applies (`withDefaults`).
+  readonly mode: NonNullable<CreateRunRequest['execution_mode']> | null;
+  readonly permission: NonNullable<CreateRunRequest['permission']> | null;
   readonly model: string;
-  // One name=value a line.
+  // One name=value per line.
   readonly labels: string;
   readonly requireReply: boolean;
   readonly policy: 'engine_judgement' | 'use_default';
@@ -23,7 +24,7 @@ export interface Draft {
 }
 
 export type Field = keyof Draft;
-// What is wrong, by field; '' is the form as a whole.
+// Problems by field; '' stands for the whole form.
 export type Problems = Readonly<Partial<Record<Field | '', string>>>;
 
 export const NUMBERS = [
@@ -35,14 +36,14 @@ export const NUMBERS = [
 ] as const satisfies readonly Field[];
 
 const KEY = 'parley.new-run';
-// Not what it may do: that is said each time anew.
+// Permissions are not remembered: they are chosen for each run.
 const REMEMBERED = ['engine', 'cwd'] as const satisfies readonly Field[];
 const EMPTY: Draft = {
   engine: '',
   prompt: '',
   cwd: '',
-  mode: 'interactive',
-  permission: 'workspace-write',
+  mode: null,
+  permission: null,
   model: '',
   labels: '',
   requireReply: true,
@@ -54,7 +55,7 @@ const EMPTY: Draft = {
   max_attempt: '',
 };
 
-// As the last one was started; what is stored may be of another version, or of somebody else's making.
+// The values of the last run. The stored data may come from another version or be forged, so it is checked.
 export function recallDraft(): Draft {
   try {
     const { engine, cwd } = JSON.parse(localStorage.getItem(KEY) ?? '{}') as Record<string, unknown>;
@@ -72,21 +73,37 @@ export function rememberDraft(draft: Draft): void {
   try {
     localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(REMEMBERED.map((name) => [name, draft[name]]))));
   } catch {
-    // A browser that keeps nothing.
+    // A browser without storage.
   }
 }
 
-// Only what differs from the defaults is said.
-export function buildRequest(draft: Draft): { readonly request: CreateRunRequest } | { readonly problems: Problems } {
+export type ChosenDraft = Draft & {
+  readonly mode: NonNullable<Draft['mode']>;
+  readonly permission: NonNullable<Draft['permission']>;
+};
+
+// The form shows these values and sends them: a default that changes meanwhile does not change what the person saw.
+export function withDefaults(draft: Draft, defaults: NewRunDefaults | null): ChosenDraft {
+  return {
+    ...draft,
+    mode: draft.mode ?? defaults?.execution_mode ?? 'interactive',
+    permission: draft.permission ?? defaults?.permission ?? 'workspace-write',
+  };
+}
+
+// Leaves out empty values: the server fills in the model and the limits.
+export function buildRequest(
+  draft: ChosenDraft,
+): { readonly request: CreateRunRequest } | { readonly problems: Problems } {
   const problems: Partial<Record<Field, string>> = {};
-  if (draft.engine === '') problems.engine = 'Choose an engine.';
-  if (draft.prompt.trim() === '') problems.prompt = 'Say what it shall do.';
+  if (draft.engine === '') problems.engine = t.newRun.engineMissing;
+  if (draft.prompt.trim() === '') problems.prompt = t.newRun.promptMissing;
   const labels = parseLabels(draft.labels);
-  if (labels === null) problems.labels = 'One name=value a line.';
+  if (labels === null) problems.labels = t.newRun.labelsWrong;
   const options: JsonObject = {};
   for (const name of NUMBERS) {
     const text = draft[name].trim();
-    if (text !== '' && !(Number(text) > 0)) problems[name] = 'A number above zero.';
+    if (text !== '' && !(Number(text) > 0)) problems[name] = t.newRun.numberWrong;
     else if (text !== '') options[name] = Number(text);
   }
   if (!draft.requireReply)
@@ -129,22 +146,21 @@ const FIELDS: Readonly<Record<string, Field>> = {
   ...Object.fromEntries(NUMBERS.map((name) => [name, name])),
 };
 
-// What the server refused, at the field that it speaks of.
+// Assigns a refusal of the server to its field.
 export function problemsOf(error: unknown): Problems {
   const message = messageOf(error);
   if (!(error instanceof ParleyError)) return { '': message };
-  if (error.code === 'UNREACHABLE')
-    return { '': `${message}. Start it again when the server is back: it is started once.` };
+  if (error.code === 'UNREACHABLE') return { '': t.newRun.startAgain(message) };
   if (error.code === 'UNKNOWN_ENGINE') return { engine: message };
   if (error.code === 'PATH_NOT_ALLOWED') return { cwd: message };
-  const told = error.details['problems'];
-  const found = Array.isArray(told)
-    ? (told as { path?: string; message?: string }[]).flatMap(({ path = '', message: text = '' }) =>
+  const problems = error.details['problems'];
+  const byField = Array.isArray(problems)
+    ? (problems as { path?: string; message?: string }[]).flatMap(({ path = '', message: text = '' }) =>
         entry(FIELDS[path.split('/')[1] ?? ''], text),
       )
     : [];
-  if (found.length > 0) return Object.fromEntries(found);
-  return { [fieldIn(message)]: message.replace(/^cwd /, 'The folder ') };
+  if (byField.length > 0) return Object.fromEntries(byField);
+  return { [fieldIn(message)]: message.replace(/^cwd /, t.newRun.theFolder) };
 }
 
 function entry(field: Field | undefined, text: string): [Field, string][] {
@@ -153,11 +169,11 @@ function entry(field: Field | undefined, text: string): [Field, string][] {
 
 function fieldIn(message: string): Field | '' {
   if (/^cwd |^there is no folder /.test(message)) return 'cwd';
-  return FIELDS[/^runtime option (\w+)/.exec(message)?.[1] ?? ''] ?? '';
+  return FIELDS[/^Runtime option (\w+)/.exec(message)?.[1] ?? ''] ?? '';
 }
 
-// The same request has the same key, however often it is sent: it starts one run. A page that came over plain HTTP can
-// make one, too.
+// The same request has the same key, so sending it repeatedly starts one run. Works on pages loaded over plain HTTP,
+// which have no crypto.randomUUID().
 export class RequestKeys {
   #body = '';
   #key = '';

@@ -1,5 +1,6 @@
-// Tells of what begins to wait: a number in the title, and a notification of the browser if the person wants that.
+// Announces new questions: a number in the title and, if the user wants it, a browser notification.
 import { effect, signal } from '@preact/signals';
+import { t } from '../language/language.js';
 import { count, onAsked } from './inbox.js';
 import { canNotify, NOTIFY_KEY, notifies } from './notify-setting.js';
 import { go } from './router.js';
@@ -7,10 +8,10 @@ import { pageName } from './title.js';
 
 export { canNotify, notifies };
 
-// The browser was told to show none.
+// Whether the browser blocks notifications.
 export const isBlocked = signal(canNotify() && Notification.permission === 'denied');
 
-// For those who hear the page.
+// Read aloud by screen readers.
 export const announced = signal('');
 
 export async function toggleNotices(): Promise<void> {
@@ -18,7 +19,7 @@ export async function toggleNotices(): Promise<void> {
   try {
     localStorage.setItem(NOTIFY_KEY, on ? 'on' : 'off');
   } catch {
-    // A browser that keeps nothing: until the page is closed, then.
+    // A browser without storage: the setting lasts until the page is closed.
   }
   notifies.value = on;
   isBlocked.value = Notification.permission === 'denied';
@@ -26,20 +27,23 @@ export async function toggleNotices(): Promise<void> {
 
 export function startNotices(): void {
   effect(() => {
-    document.title = `${count.value > 0 ? `(${count.value}) ` : ''}${pageName.value} · Parley`;
+    document.title = t.pages.title(pageName.value, count.value);
   });
   onAsked((item) => {
-    announced.value = `${item.engine} asks something. ${count.value} ${count.value === 1 ? 'waits' : 'wait'} for you.`;
+    announced.value = t.notices.announcement(item.engine, count.value);
     if (!notifies.value || document.visibilityState === 'visible') return;
     const prompt = typeof item.question['prompt'] === 'string' ? item.question['prompt'] : '';
     try {
-      const notice = new Notification(`${item.engine} asks`, { body: prompt.slice(0, 200), tag: item.interaction_id });
+      const notice = new Notification(t.notices.asks(item.engine), {
+        body: prompt.slice(0, 200),
+        tag: item.interaction_id,
+      });
       notice.addEventListener('click', () => {
         window.focus();
         go('/');
       });
     } catch {
-      // Some browsers of phones have the name and not the thing.
+      // Some mobile browsers define Notification but cannot create one.
       notifies.value = false;
     }
   });

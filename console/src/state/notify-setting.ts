@@ -1,4 +1,4 @@
-// Whether the person wants notifications, as far as this browser can give them.
+// Whether the user wants notifications and this browser can show them.
 import { signal } from '@preact/signals';
 
 export const NOTIFY_KEY = 'parley.notify';

@@ -1,4 +1,4 @@
-// The time, for ages that are shown; once a second, and not while nobody looks.
+// The current time, for displayed ages. Updated once a second while the page is visible.
 import { signal } from '@preact/signals';
 
 export const now = signal(Date.now());

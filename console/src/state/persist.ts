@@ -1,16 +1,16 @@
-// Asks until there is an answer: while the server is away it is asked again when it is back. What it refuses is an
-// answer, too.
+// Repeats a request until the server responds. While the server is unreachable, it retries once the server is back. A
+// refusal is a response, too.
 import { ParleyError } from '../../../src/client/index.js';
 import { connection } from './server.js';
 
-const AGAIN_MS = 5000;
+const RETRY_MS = 5000;
 
-// Resolves with null when it is not wanted any more.
-export async function persist<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
+// Resolves to null when it is aborted.
+export async function persist<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
   while (!signal.aborted) {
     try {
-      const answer = await ask();
-      return signal.aborted ? null : answer;
+      const response = await send();
+      return signal.aborted ? null : response;
     } catch (error) {
       if (!(error instanceof ParleyError && error.passing)) throw error;
     }
@@ -28,7 +28,7 @@ function backOrLater(signal: AbortSignal): Promise<void> {
       signal.removeEventListener('abort', done);
       resolve();
     };
-    const timer = setTimeout(done, AGAIN_MS);
+    const timer = setTimeout(done, RETRY_MS);
     const stop = connection.subscribe(({ state }) => {
       if (state === 'lost') wasLost = true;
       else if (state === 'open' && wasLost) queueMicrotask(done);

@@ -1,5 +1,5 @@
-// Whether all of an approval was on the screen. It counts as seen once every part of its region was visible, in
-// whatever order. What was seen stays seen, on whatever page, for as long as this page is open.
+// Whether all of an approval was on the screen. It is seen once every part of its region was visible, in any order. It
+// stays seen on all pages until the console is closed.
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { addPart, isWhole, type Part } from './coverage.js';
@@ -32,23 +32,23 @@ export function useReview(interactionId: string, isWanted: boolean, region: Regi
       stop();
       seen.value = new Set(seen.peek()).add(interactionId);
     };
-    // Once in a frame, however many events come.
-    const look = (): void => {
+    // Measures at most once per frame.
+    const schedule = (): void => {
       frame ||= requestAnimationFrame(measure);
     };
-    const size = new ResizeObserver(look);
+    const size = new ResizeObserver(schedule);
     const stop = (): void => {
       cancelAnimationFrame(frame);
       size.disconnect();
-      document.removeEventListener('scroll', look, { capture: true });
-      document.removeEventListener('visibilitychange', look);
-      window.removeEventListener('resize', look);
+      document.removeEventListener('scroll', schedule, { capture: true });
+      document.removeEventListener('visibilitychange', schedule);
+      window.removeEventListener('resize', schedule);
     };
     size.observe(element);
-    document.addEventListener('scroll', look, { capture: true, passive: true });
-    document.addEventListener('visibilitychange', look);
-    window.addEventListener('resize', look);
-    look();
+    document.addEventListener('scroll', schedule, { capture: true, passive: true });
+    document.addEventListener('visibilitychange', schedule);
+    window.addEventListener('resize', schedule);
+    schedule();
     return stop;
   }, [interactionId, isWanted]);
 }

@@ -1,4 +1,4 @@
-// Which page is shown: by its address, so that it can be linked, reloaded and gone back to.
+// Chooses the page by the address, so that links, reload and Back work.
 import { computed, signal } from '@preact/signals';
 
 export type Route =
@@ -31,7 +31,7 @@ export function go(to: string): void {
   scrollTo(0, 0);
 }
 
-// The same page with other words in its address. That is no step to go back, but for what covers the page (`opens`).
+// Changes the query of the address. This adds a step to the history only for something that covers the page (`opens`).
 export function refine(
   changes: Readonly<Record<string, string | null>>,
   { opens = false }: { readonly opens?: boolean } = {},
@@ -46,7 +46,7 @@ export function refine(
   address.value = url.pathname + url.search;
 }
 
-// What was opened goes as it came; without a step of its own it is taken out of the address.
+// Goes back if opening added a step to the history. Otherwise removes it from the address.
 export function closeOpened(changes: Readonly<Record<string, null>>): void {
   if ((history.state as { opened?: boolean } | null)?.opened) history.back();
   else refine(changes);

@@ -1,8 +1,9 @@
-// A run as it happens: its events folded into rows, told to the page at most once a frame, and the run itself anew
-// whenever its state changed.
+// A live run: its events folded into rows, shown at most once per frame, and the run loaded again whenever its state
+// changes.
 import { signal, type ReadonlySignal } from '@preact/signals';
+import { t } from '../language/language.js';
 import { ParleyError, type RunView } from '../../../src/client/index.js';
-import { lookSoon } from './inbox-looks.js';
+import { pollSoon } from './inbox-polling.js';
 import { persist } from './persist.js';
 import { RunModel } from './run-model.js';
 import { client, lost, messageOf, open } from './server.js';
@@ -10,12 +11,12 @@ import { whileSeen } from './while-seen.js';
 
 export interface RunFeed {
   readonly model: RunModel;
-  // Grows whenever the model has changed.
+  // Increases whenever the model has changed.
   readonly version: ReadonlySignal<number>;
   readonly run: ReadonlySignal<RunView | null>;
-  // Why there is nothing to show.
+  // Why the run cannot be shown.
   readonly failure: ReadonlySignal<string | null>;
-  // Everything that was there when it was looked at has been told.
+  // Whether all events of the loaded run have arrived.
   isCurrent(): boolean;
   refresh(): void;
   stop(): void;
@@ -29,30 +30,30 @@ export function followRun(id: string): RunFeed {
   const leave = new AbortController();
   let frame = 0;
 
-  const tell = (): void => {
+  const scheduleUpdate = (): void => {
     frame ||= requestAnimationFrame(() => {
       frame = 0;
       version.value += 1;
     });
   };
-  const fail = (error: unknown): void => {
+  const showFailure = (error: unknown): void => {
     if (!leave.signal.aborted)
       failure.value =
         error instanceof ParleyError && (error.code === 'RUN_NOT_FOUND' || error.code === 'INVALID_ARGUMENT')
-          ? 'There is no such run.'
+          ? t.run.notFoundHelp
           : messageOf(error);
   };
-  // One look at a time; what changes meanwhile is looked at after it.
-  let looking: 'no' | 'yes' | 'again' = 'no';
+  // One request at a time. A change during a request causes another one.
+  let loading: 'no' | 'yes' | 'again' = 'no';
   const refresh = (): void => {
-    if (looking !== 'no') return void (looking = 'again');
-    looking = 'yes';
+    if (loading !== 'no') return void (loading = 'again');
+    loading = 'yes';
     persist(() => client.get(id), leave.signal)
       .then((view) => view && (run.value = view))
-      .catch((error: unknown) => run.value === null && fail(error))
+      .catch((error: unknown) => run.value === null && showFailure(error))
       .finally(() => {
-        const again = looking === 'again';
-        looking = 'no';
+        const again = loading === 'again';
+        loading = 'no';
         if (again && !leave.signal.aborted) refresh();
       });
   };
@@ -65,14 +66,14 @@ export function followRun(id: string): RunFeed {
       model.push(event);
       if (event.type === 'conversation.state.changed' && (run.value === null || event.seq > run.value.fcmp_seq)) {
         refresh();
-        lookSoon();
+        pollSoon();
       }
-      tell();
+      scheduleUpdate();
     }
-    tell();
+    scheduleUpdate();
   };
   refresh();
-  follow().catch(fail);
+  follow().catch(showFailure);
   return {
     model,
     version,

@@ -1,10 +1,10 @@
-// The conversation of a run as rows: a fold over its events, one after the other, each in constant time. Pure: it reads
-// no clock and draws nothing, so it can be tested without a page.
+// Folds the events of a run into the rows of its conversation, each in constant time. Pure: it reads no clock and draws
+// nothing, so it can be tested without a page.
 import type { FcmpData, FcmpEvent } from '../../../src/fcmp/event.js';
 import type { JsonObject } from '../../../src/kernel/json.js';
 import { readEngineDetail, splitDoneMarker, type EngineDetail } from '../../../src/fcmp/engine-details.js';
 import type { DetailsRow, MessageRow, PlanRow, QuestionRow, Row, ToolRow } from './run-rows.js';
-import { isEnd, RunWay } from './run-way.js';
+import { isEnd, RunPath } from './run-path.js';
 
 type Body<R> = R extends Row ? Omit<R, 'key' | 'attempt' | 'at' | 'rev' | 'rasp'> : never;
 type Usage = FcmpData['usage'];
@@ -20,23 +20,23 @@ const SUMMED = [
 
 export class RunModel {
   readonly rows: Row[] = [];
-  readonly way = new RunWay();
-  // Of the last event that was told.
+  readonly path = new RunPath();
+  // The seq of the last event.
   seq = 0;
   #event: FcmpEvent | null = null;
-  // Of this turn; engines name them anew in each.
+  // The messages of this turn. Engines reuse their IDs in the next turn.
   readonly #messages = new Map<string | null, MessageRow>();
-  // A call may begin in one turn and end in the next: the person was asked meanwhile.
+  // A call may start in one turn and end in the next, after a person was asked.
   readonly #tools = new Map<string, ToolRow>();
   readonly #questions = new Map<string, QuestionRow>();
   #plan: PlanRow | null = null;
   #waitedMs = 0;
-  // What the engine printed in this turn.
+  // The engine details of this turn.
   #details: DetailsRow | null = null;
-  // Figures of the turn, told when it ends.
+  // Usage of the turn, added when the turn ends.
   #usage: { best: Usage; steps: Usage | null; rasp: number[] } | null = null;
 
-  // The one that waits for a person, if one does.
+  // The question that waits for a person, if there is one.
   get pending(): QuestionRow | null {
     for (const row of this.#questions.values()) if (row.resolution.type === 'pending') return row;
     return null;
@@ -45,17 +45,17 @@ export class RunModel {
   push(event: FcmpEvent): void {
     this.seq = event.seq;
     this.#event = event;
-    this.#take(event);
+    this.#apply(event);
   }
 
-  #take({ type, data, ts }: FcmpEvent): void {
+  #apply({ type, data, ts }: FcmpEvent): void {
     const kind = type as keyof FcmpData;
     const as = <T extends keyof FcmpData>(_kind: T): FcmpData[T] => data as unknown as FcmpData[T];
     switch (kind) {
       case 'conversation.started':
-        return this.way.begin(ts);
+        return this.path.begin(ts);
       case 'conversation.state.changed':
-        return this.#moved(as(kind));
+        return this.#changeState(as(kind));
       case 'user.message':
         return void this.#add({ type: 'user', text: as(kind).text });
       case 'assistant.message.delta':
@@ -78,7 +78,7 @@ export class RunModel {
         return this.#asked(as(kind));
       case 'interaction.reply.accepted': {
         const { interaction_id: id, accepted_at: at, actor, response, finish = false, review } = as(kind);
-        return this.#resolve(id, { type: 'answered', at, by: actor?.name ?? 'somebody', response, finish, review });
+        return this.#resolve(id, { type: 'answered', at, by: actor?.name ?? null, response, finish, review });
       }
       case 'interaction.auto_decide.timeout': {
         const { interaction_id: id, policy, response } = as(kind);
@@ -102,7 +102,7 @@ export class RunModel {
 
   #add<R extends Row = Row>(body: Body<R>): R {
     const { seq, ts, attempt_number: attempt, rasp_seq: rasp } = this.#event as FcmpEvent;
-    // One event makes up to two rows: the figures of the turn, and what came.
+    // One event adds up to two rows: the usage of the turn, and its own row.
     const key = this.rows.at(-1)?.key === String(seq) ? `${seq}+` : String(seq);
     const row = { ...body, key, attempt, at: ts, rev: 0, rasp: [rasp] } as unknown as R;
     this.rows.push(row);
@@ -135,14 +135,14 @@ export class RunModel {
 
   #finishMessage({ message_id: id, text, truncated = false }: FcmpData['assistant.message.final']): void {
     const row = this.#messages.get(id);
-    const said = this.#withoutMarker(text);
-    // A message that was nothing but the marker.
-    if (!row && said === '' && text !== '') return;
+    const shown = this.#withoutMarker(text);
+    // The message consists only of the marker.
+    if (!row && shown === '' && text !== '') return;
     if (!row)
-      return void this.#add<MessageRow>({ type: 'message', text: said, state: 'whole', isTruncated: truncated });
+      return void this.#add<MessageRow>({ type: 'message', text: shown, state: 'whole', isTruncated: truncated });
     this.#messages.delete(id);
-    // Of one that was too long, the pieces have more.
-    if (!truncated) row.text = said;
+    // The pieces of a truncated message have more text.
+    if (!truncated) row.text = shown;
     row.state = 'whole';
     row.isTruncated = truncated;
     this.#touch(row);
@@ -170,7 +170,7 @@ export class RunModel {
   #toolStarted({ call_id: id, name, kind, input }: FcmpData['assistant.tool.started']): void {
     const key = id ?? `?${name}`;
     const before = this.#tools.get(key);
-    if (before) leave(before);
+    if (before) markUnfinished(before);
     this.#tools.set(
       key,
       this.#add<ToolRow>({
@@ -223,7 +223,7 @@ export class RunModel {
     this.#touch(last);
   }
 
-  // One row for each turn, where the first of it was printed.
+  // One row per turn, at the position of the first detail.
   #addDetail(detail: EngineDetail | null): void {
     if (!detail) return;
     const { attempt_number: attempt } = this.#event as FcmpEvent;
@@ -235,14 +235,14 @@ export class RunModel {
     this.#touch(row);
   }
 
-  // The done marker belongs to the details; what is left is what was said.
+  // Moves the done marker to the details and returns the rest of the message.
   #withoutMarker(text: string): string {
-    const { text: said, marker } = splitDoneMarker(text);
+    const { text: rest, marker } = splitDoneMarker(text);
     if (marker !== null) this.#addDetail({ kind: 'done', text: marker });
-    return said;
+    return rest;
   }
 
-  // The figures of the turn, or of the conversation so far, or of its steps together: the first of them that is told.
+  // Prefers the usage of the turn, then that of the conversation so far, then the sum of its steps.
   #used(usage: Usage): void {
     const kept = this.#usage ?? { best: usage, steps: null, rasp: [] };
     if (usage.scope === 'step') kept.steps = kept.steps ? sum(kept.steps, usage) : usage;
@@ -252,7 +252,7 @@ export class RunModel {
     this.#usage = kept;
   }
 
-  #tellUsage(): void {
+  #addUsage(): void {
     if (!this.#usage) return;
     const { best, rasp } = this.#usage;
     this.#usage = null;
@@ -261,7 +261,7 @@ export class RunModel {
   }
 
   #asked({ interaction_id: interactionId, ...question }: FcmpData['user.input.required']): void {
-    this.#tellUsage();
+    this.#addUsage();
     this.#questions.set(
       interactionId,
       this.#add<QuestionRow>({
@@ -281,17 +281,17 @@ export class RunModel {
     this.#questions.delete(id);
   }
 
-  #moved(change: FcmpData['conversation.state.changed']): void {
+  #changeState(change: FcmpData['conversation.state.changed']): void {
     if (change.from === 'running') this.#endTurn(change.to === 'failed' || change.to === 'canceled' ? 'cut' : 'whole');
-    const lastedMs = this.way.move(change);
+    const lastedMs = this.path.move(change);
     if (change.to === 'queued') this.#waitedMs = lastedMs;
-    if (change.to === 'running' && this.way.attempts.length > 1)
-      this.#add({ type: 'attempt', number: this.way.attempts.length, waitedMs: this.#waitedMs });
+    if (change.to === 'running' && this.path.attempts.length > 1)
+      this.#add({ type: 'attempt', number: this.path.attempts.length, waitedMs: this.#waitedMs });
     if (isEnd(change.to)) this.#endAll();
   }
 
   #endTurn(state: MessageRow['state']): void {
-    this.#tellUsage();
+    this.#addUsage();
     for (const row of this.#messages.values()) {
       row.state = state;
       row.rev += 1;
@@ -305,7 +305,7 @@ export class RunModel {
   }
 
   #endAll(): void {
-    for (const row of this.#tools.values()) leave(row);
+    for (const row of this.#tools.values()) markUnfinished(row);
     this.#tools.clear();
     for (const row of this.#questions.values()) {
       row.resolution = { type: 'gone' };
@@ -315,7 +315,7 @@ export class RunModel {
   }
 }
 
-function leave(row: ToolRow): void {
+function markUnfinished(row: ToolRow): void {
   row.status = 'unfinished';
   row.rev += 1;
 }

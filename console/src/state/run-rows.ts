@@ -1,5 +1,4 @@
-// What a conversation is shown as: rows in their order. A row is changed in place while more of it comes, and its rev
-// grows then.
+// The rows of a conversation, in order. A row that receives more content is changed in place, and its `rev` increases.
 import type { FcmpData } from '../../../src/fcmp/event.js';
 import type { EngineDetail } from '../../../src/fcmp/engine-details.js';
 import type { Json, JsonObject } from '../../../src/kernel/json.js';
@@ -9,14 +8,14 @@ type Tool = FcmpData['assistant.tool.completed'];
 interface Base {
   readonly key: string;
   readonly attempt: number;
-  // ISO, of its first event.
+  // The ISO time of its first event.
   readonly at: string;
   rev: number;
-  // The RASP events that it came from.
+  // The RASP events behind this row.
   readonly rasp: number[];
 }
 
-export interface UserRow extends Base {
+interface UserRow extends Base {
   readonly type: 'user';
   readonly text: string;
 }
@@ -29,7 +28,7 @@ export interface MessageRow extends Base {
   isTruncated: boolean;
 }
 
-export interface ReasoningRow extends Base {
+interface ReasoningRow extends Base {
   readonly type: 'reasoning';
   text: string;
 }
@@ -37,7 +36,7 @@ export interface ReasoningRow extends Base {
 export interface PlanRow extends Base {
   readonly type: 'plan';
   items: FcmpData['assistant.plan']['items'];
-  // A later one has taken its place.
+  // Whether a later plan replaced this one.
   isOld: boolean;
 }
 
@@ -53,7 +52,7 @@ export interface ToolRow extends Base {
   durationMs: number | undefined;
 }
 
-export interface FilesRow extends Base {
+interface FilesRow extends Base {
   readonly type: 'files';
   readonly files: FcmpData['artifact.file.changed'][];
 }
@@ -66,14 +65,14 @@ export interface UsageRow extends Base {
 export interface QuestionRow extends Base {
   readonly type: 'question';
   readonly interactionId: string;
-  // As the inbox has it.
+  // In the form of the inbox.
   readonly question: JsonObject;
   resolution:
     | { readonly type: 'pending' }
     | {
         readonly type: 'answered';
         readonly at: string;
-        readonly by: string;
+        readonly by: string | null;
         readonly response: Json | undefined;
         readonly finish: boolean;
         readonly review: 'seen' | 'unread' | undefined;
@@ -82,13 +81,13 @@ export interface QuestionRow extends Base {
     | { readonly type: 'gone' };
 }
 
-export interface AttemptRow extends Base {
+interface AttemptRow extends Base {
   readonly type: 'attempt';
   readonly number: number;
   readonly waitedMs: number;
 }
 
-// What the engine printed beside the conversation in one turn, and the done marker.
+// Engine output of one turn that is not part of the conversation, and the done marker.
 export interface DetailsRow extends Base {
   readonly type: 'details';
   readonly details: EngineDetail[];
@@ -103,8 +102,8 @@ export interface EndRow extends Base {
     | { readonly state: 'canceled'; readonly by: string | undefined };
 }
 
-// Of a later version.
-export interface UnknownRow extends Base {
+// An event of a later version.
+interface UnknownRow extends Base {
   readonly type: 'unknown';
   readonly name: string;
   readonly data: JsonObject;

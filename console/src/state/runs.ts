@@ -1,24 +1,24 @@
-// A list of runs that stays true: what the server has for a filter, page by page, and each change as it comes. A run
-// keeps its place, also when it stops matching; nothing but a new list, or that it was deleted, takes it away.
+// A live list of runs for a filter, loaded page by page. A run keeps its place even when it no longer matches. Only a
+// new list or its deletion removes it.
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
 import type { ParleyError, RunFilter, RunView } from '../../../src/client/index.js';
-import { lookSoon } from './inbox-looks.js';
+import { pollSoon } from './inbox-polling.js';
 import { client, lost, messageOf, open } from './server.js';
 
 export type Filter = Pick<RunFilter, 'status' | 'engine' | 'label'>;
 
 export interface RunList {
-  // Newest first; null until the first are there.
+  // Newest first; null until the first page is loaded.
   readonly runs: ReadonlySignal<readonly RunView[] | null>;
   readonly hasMore: ReadonlySignal<boolean>;
   readonly isLoading: ReadonlySignal<boolean>;
-  // Every change is told at this moment.
+  // Whether changes are arriving.
   readonly isLive: ReadonlySignal<boolean>;
   readonly problem: ReadonlySignal<string | null>;
   loadMore(): Promise<void>;
-  // Asks the server again, after a problem.
+  // Loads the list again, after a problem.
   reload(): Promise<void>;
-  // Keeps it true from now on. Answers how to stop that; what is known stays.
+  // Applies changes from now on. Returns a function that stops this and keeps the list.
   watch(): () => void;
 }
 
@@ -31,12 +31,12 @@ export function openRunList(filter: Filter): RunList {
   const isLoading = signal(false);
   const isLive = signal(false);
   const problem = signal<string | null>(null);
-  // What changed while a list was on its way, which may be older; null: it was deleted.
+  // Changes that arrived while a possibly older list was loading; null for a deleted run.
   let changed = new Map<string, RunView | null>();
   let latest = 0;
 
-  // What was asked later is what counts: an older answer may still be on its way.
-  async function ask(work: (isLatest: () => boolean) => Promise<void>): Promise<void> {
+  // Only the latest request counts. The response to an earlier one may still arrive.
+  async function load(work: (isLatest: () => boolean) => Promise<void>): Promise<void> {
     const mine = (latest += 1);
     const isLatest = (): boolean => mine === latest;
     isLoading.value = true;
@@ -50,9 +50,9 @@ export function openRunList(filter: Filter): RunList {
     }
   }
 
-  // As many as were shown before, so that nobody is thrown back to the first page.
+  // Loads as many runs as were shown before, so that the list does not jump back to the first page.
   const reload = (): Promise<void> =>
-    ask(async (isLatest) => {
+    load(async (isLatest) => {
       const wanted = known.value?.size ?? 0;
       changed = new Map();
       const runs: RunView[] = [];
@@ -71,20 +71,20 @@ export function openRunList(filter: Filter): RunList {
       cursor.value = next;
       for (const [id, run] of changed) {
         if (run === null) drop(id);
-        else take(run);
+        else addRun(run);
       }
     });
 
   const loadMore = (): Promise<void> =>
-    ask(async (isLatest) => {
+    load(async (isLatest) => {
       if (cursor.value === null) return;
       const { runs, next_cursor: next } = await client.list({ ...filter, limit: PAGE, cursor: cursor.value });
       if (!isLatest()) return;
       cursor.value = next;
-      for (const run of runs) if (changed.get(run.run_id) !== null) take(run, true);
+      for (const run of runs) if (changed.get(run.run_id) !== null) addRun(run, true);
     });
 
-  function take(run: RunView, isListed = false): void {
+  function addRun(run: RunView, isListed = false): void {
     const { value } = known;
     if (!value) return;
     const before = value.get(run.run_id);
@@ -99,27 +99,27 @@ export function openRunList(filter: Filter): RunList {
     known.value = rest;
   }
 
-  // It will come when more are loaded.
+  // A run below the loaded pages appears when more are loaded.
   function isBelow({ run_id: id }: RunView): boolean {
     return cursor.value !== null && id < cursor.value;
   }
 
-  function missed(error: ParleyError): void {
+  function onReconnect(error: ParleyError): void {
     lost(error);
     isLive.value = false;
-    // Without its changes, the list is still worth having.
+    // The list is useful even without live changes.
     if (known.value === null && !isLoading.value) void reload();
   }
 
   async function follow(signal: AbortSignal): Promise<void> {
-    for await (const change of client.runChanges({ signal, onReconnect: missed, onOpen: open })) {
+    for await (const change of client.runChanges({ signal, onReconnect, onOpen: open })) {
       if (change.type === 'ready') {
         isLive.value = true;
         void reload();
       } else if (change.type === 'run') {
         if (isLoading.value) changed.set(change.run.run_id, change.run);
-        take(change.run);
-        lookSoon();
+        addRun(change.run);
+        pollSoon();
       } else if (change.type === 'gone') {
         if (isLoading.value) changed.set(change.run_id, null);
         drop(change.run_id);
@@ -151,7 +151,7 @@ export function openRunList(filter: Filter): RunList {
   };
 }
 
-// Not tried again by itself: a problem is shown at once, with a button that tries again.
+// Without retries: a problem is shown at once, with a button to try again.
 type Page = Awaited<ReturnType<typeof client.list>>;
 
 async function listOnce(filter: RunFilter): Promise<Page> {

@@ -1,5 +1,6 @@
-// The server that this page came from, and how the connection to it is.
+// The server of this page, and the state of the connection to it.
 import { signal } from '@preact/signals';
+import { t } from '../language/language.js';
 import { createClient, ParleyError } from '../../../src/client/index.js';
 
 export const client = createClient({ url: '' });
@@ -11,7 +12,7 @@ export type Connection =
 
 export const connection = signal<Connection>({ state: 'connecting' });
 
-// Whose token this is.
+// The signed-in user.
 export const me = signal<{ readonly name: string; readonly role: 'viewer' | 'replier' | 'operator' } | null>(null);
 
 export const mayAnswer = (): boolean => me.value !== null && me.value.role !== 'viewer';
@@ -30,18 +31,18 @@ export function refused(error: unknown): void {
 }
 
 export function messageOf(error: unknown): string {
-  // Why exactly is known to the browser only, in words of its own.
-  if (error instanceof ParleyError && error.code === 'UNREACHABLE') return 'the server cannot be reached';
+  // Browsers report the cause only in their own words.
+  if (error instanceof ParleyError && error.code === 'UNREACHABLE') return t.unreachable;
   return error instanceof Error ? error.message : String(error);
 }
 
-export async function meet(): Promise<boolean> {
+export async function loadMe(): Promise<boolean> {
   try {
     me.value = (await (await client.request('GET', '/v1/me')).json()) as NonNullable<typeof me.value>;
     return true;
   } catch (error) {
     if (error instanceof ParleyError && error.status === 401) refused(error);
-    else lost(error instanceof ParleyError ? error : new ParleyError('UNREACHABLE', messageOf(error), 0));
+    else lost(error instanceof ParleyError ? error : new ParleyError('UNREACHABLE', messageOf(error)));
     return false;
   }
 }

@@ -1,21 +1,23 @@
-// Signing this browser in and out. The code of a link is in the fragment of the address: it is removed from the address
-// and the history before it is sent, so that it stays in neither.
+// Signs this browser in and out. The code of a link is in the fragment of the address. It is removed from the address
+// and the history before it is sent.
 import { client, messageOf, refused } from './server.js';
 
 const CODE = /^#code=([\w-]{1,200})$/;
 
-// Null if it worked, else why not.
-export async function signIn(by: { readonly code: string } | { readonly token: string }): Promise<string | null> {
+// Resolves to null on success, otherwise to the reason of the refusal.
+export async function signIn(
+  credentials: { readonly code: string } | { readonly token: string },
+): Promise<string | null> {
   try {
-    await client.signIn(by);
+    await client.signIn(credentials);
     return null;
   } catch (error) {
     return messageOf(error);
   }
 }
 
-// Resolves to false where the address has a code that does not work; the page then says why. A browser that is signed
-// in already stays so.
+// Resolves to false if the code in the address is refused; the page then shows why. A browser that is already signed in
+// stays signed in.
 export async function useCodeInAddress(): Promise<boolean> {
   const code = CODE.exec(location.hash)?.[1];
   if (code === undefined) return true;

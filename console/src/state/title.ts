@@ -1,23 +1,16 @@
-// The name of the page that is shown, as the tab of the browser has it; how much waits stands before it.
+// The name of the current page, for the title of the browser tab.
 import { computed, signal } from '@preact/signals';
+import { t } from '../language/language.js';
 import { route } from './router.js';
 
-const NAMES = {
-  inbox: 'Inbox',
-  runs: 'Runs',
-  new: 'New run',
-  engines: 'Engines',
-  run: 'Run',
-  nowhere: 'Nothing here',
-} as const;
-const LONGEST = 50;
+const MAX_CHARS = 50;
 
-// What the run on the page was asked to do, once that is known.
+// The prompt of the run on the page, once it is loaded.
 export const runPrompt = signal<string | null>(null);
 
 export const pageName = computed(() => {
   const { page } = route.value;
   const prompt = page === 'run' ? runPrompt.value?.trim().split('\n', 1)[0] : undefined;
-  if (!prompt) return NAMES[page];
-  return prompt.length > LONGEST ? `${prompt.slice(0, LONGEST)}…` : prompt;
+  if (!prompt) return t.pages[page];
+  return prompt.length > MAX_CHARS ? `${prompt.slice(0, MAX_CHARS)}…` : prompt;
 });

@@ -1,5 +1,5 @@
-// A long list of which only what is on screen is there: rows are measured as they are drawn. It stays at its end while
-// the reader is there.
+// A long list that draws only the rows on screen and measures them as they are drawn. It follows its end while the
+// reader is there.
 import {
   elementScroll,
   observeElementOffset,
@@ -14,7 +14,7 @@ interface Options {
   readonly count: number;
   readonly keyOf: (index: number) => string;
   readonly estimate: (index: number) => number;
-  // Those that stay there, wherever one looks: somebody may be typing in them.
+  // Rows that are always drawn, because the user may be typing in them.
   readonly pinned: () => readonly number[];
   readonly startsAtEnd: boolean;
 }
@@ -37,7 +37,7 @@ export function useVirtual({ count, keyOf, estimate, pinned, startsAtEnd }: Opti
   const [, draw] = useState(0);
   const [isAtEnd, setAtEnd] = useState(startsAtEnd);
   const sticks = useRef(startsAtEnd);
-  const held = useRef<Virtualizer<HTMLDivElement, HTMLElement> | null>(null);
+  const virtualizer = useRef<Virtualizer<HTMLDivElement, HTMLElement> | null>(null);
   const options = {
     count,
     getItemKey: keyOf,
@@ -50,15 +50,15 @@ export function useVirtual({ count, keyOf, estimate, pinned, startsAtEnd }: Opti
     scrollToFn: elementScroll,
     onChange: () => draw((before) => before + 1),
   };
-  held.current ??= new Virtualizer(options);
-  const list = held.current;
+  virtualizer.current ??= new Virtualizer(options);
+  const list = virtualizer.current;
   list.setOptions(options);
   useLayoutEffect(() => list._didMount(), [list]);
   useLayoutEffect(() => {
     list._willUpdate();
     if (!box.current) return;
     if (sticks.current) box.current.scrollTop = box.current.scrollHeight;
-    // All of it is on screen.
+    // The whole list is on screen.
     else if (box.current.scrollHeight <= box.current.clientHeight) setAtEnd(true);
     else if (isAtEnd) setAtEnd(false);
   });
@@ -66,23 +66,23 @@ export function useVirtual({ count, keyOf, estimate, pinned, startsAtEnd }: Opti
     const { current } = box;
     if (!current) return undefined;
     let last = { top: current.scrollTop, height: current.scrollHeight };
-    const look = (): void => {
+    const onScroll = (): void => {
       const { scrollTop: top, scrollHeight: height, clientHeight } = current;
-      // It may have grown since: only whoever goes up leaves the end, and that with the first pixel, or it would be
-      // pulled back.
+      // The list may have grown. Only scrolling up leaves the end, from the first pixel on; otherwise the list would
+      // jump back.
       if (top < last.top && height >= last.height) sticks.current = false;
       else if (height - top - clientHeight < NEAR_PX) sticks.current = true;
       last = { top, height };
       setAtEnd(sticks.current);
     };
-    const turn = ({ deltaY }: WheelEvent): void => {
+    const onWheel = ({ deltaY }: WheelEvent): void => {
       if (deltaY < 0 && current.scrollTop > 0) sticks.current = false;
     };
-    current.addEventListener('scroll', look, { passive: true });
-    current.addEventListener('wheel', turn, { passive: true });
+    current.addEventListener('scroll', onScroll, { passive: true });
+    current.addEventListener('wheel', onWheel, { passive: true });
     return () => {
-      current.removeEventListener('scroll', look);
-      current.removeEventListener('wheel', turn);
+      current.removeEventListener('scroll', onScroll);
+      current.removeEventListener('wheel', onWheel);
     };
   }, []);
   return {

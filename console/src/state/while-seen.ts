@@ -1,5 +1,5 @@
-// A stream that is held only while somebody looks at the page, and begins anew when they come back: a browser has six
-// connections for all its tabs, and a stream takes one of them for good.
+// Holds a stream only while the page is visible and reopens it when the page is shown again: a browser has six
+// connections for all its tabs, and a stream occupies one of them.
 const LINGER_MS = 5000;
 
 export async function* whileSeen<T>(
@@ -12,19 +12,19 @@ export async function* whileSeen<T>(
     const end = (): void => stop.abort();
     outer?.addEventListener('abort', end);
     let timer = 0;
-    const look = (): void => {
+    const onVisibility = (): void => {
       clearTimeout(timer);
       if (document.visibilityState === 'hidden') timer = window.setTimeout(end, LINGER_MS);
     };
-    document.addEventListener('visibilitychange', look);
-    look();
+    document.addEventListener('visibilitychange', onVisibility);
+    onVisibility();
     try {
       yield* stream(stop.signal);
-      // It came to its own end.
+      // The stream ended by itself.
       if (!stop.signal.aborted) return;
     } finally {
       clearTimeout(timer);
-      document.removeEventListener('visibilitychange', look);
+      document.removeEventListener('visibilitychange', onVisibility);
       outer?.removeEventListener('abort', end);
     }
     if (!outer?.aborted) await seen(outer);

@@ -54,7 +54,7 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
       await writer.flush();
       shown += rows.length;
       after = rows.at(-1)?.seq ?? after;
-      // Behind the largest number there is nothing that could be asked for exactly.
+      // Beyond the largest safe integer no row can be addressed exactly.
       if (rows.length === 0 || !Number.isSafeInteger(after)) break;
     }
     if (shown === 0 && !options.json)

@@ -1,11 +1,11 @@
-// parley demo: the whole promise, for real and in a few seconds, with the rehearsal engine and a folder of its own: a
-// run asks, everything is killed, a new start finds the question, the answer is given, a new process goes on, all is
+// parley demo: shows a recovery in a few seconds, with the rehearsal engine and a temporary folder: a run asks, the
+// orchestrator is killed, a new one finds the question, an answer continues the run in a new process, and everything is
 // verified.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { invariant } from '../../kernel/invariant.js';
-import { readStoredJson } from '../../kernel/stored-json.js';
+import { everyEvent } from '../../journal/every-event.js';
 import { verifyRun } from '../../audit/verify-run.js';
 import { listMarked } from '../../process/process-table.js';
 import type { RaspData, RaspEvent } from '../../rasp/event.js';
@@ -17,15 +17,15 @@ import { EXIT, type Io } from '../io.js';
 import { startWorker } from '../conversation/start-work.js';
 import { styleOf } from '../style.js';
 import { checkLine } from '../conversation/tell.js';
-import type { Job } from '../conversation/worker.js';
+import type { Job } from '../conversation/assignment.js';
 
 const PROMPT = 'Set up the storage of this project.';
 
 export async function demoCommand(options: { readonly keep?: boolean }, io: Io): Promise<number> {
   const path = mkdtempSync(join(tmpdir(), 'parley-demo-'));
   try {
-    // Its folder is all it uses, whatever other hosts share.
-    const ok = await tell(path, { ...io, env: { ...io.env, PARLEY_DATABASE_URL: undefined } });
+    // Uses only its own folder, even if PARLEY_DATABASE_URL is set.
+    const ok = await runDemo(path, { ...io, env: { ...io.env, PARLEY_DATABASE_URL: undefined } });
     if (options.keep) io.stdout.write(`\nEverything is kept in ${path}: parley show last --data ${path}\n`);
     return ok ? EXIT.ok : EXIT.failed;
   } finally {
@@ -33,7 +33,7 @@ export async function demoCommand(options: { readonly keep?: boolean }, io: Io):
   }
 }
 
-async function tell(path: string, io: Io): Promise<boolean> {
+async function runDemo(path: string, io: Io): Promise<boolean> {
   const style = styleOf(io);
   let step = 0;
   const say = (text: string): void => void io.stdout.write(`\n${paint(style, 'bold', `${(step += 1)}. ${text}`)}\n`);
@@ -61,7 +61,7 @@ async function tell(path: string, io: Io): Promise<boolean> {
     note('gone; nothing was asked to shut down');
 
     say('A new one starts. The question is still there.');
-    const second = await start({ type: 'settle', run_id: runId }, false);
+    const second = await start({ type: 'run_due', run_id: runId }, false);
     await second.untilEnded();
     const pending = await data.store.loadPending(runId);
     invariant(pending, 'the question is there');
@@ -76,7 +76,7 @@ async function tell(path: string, io: Io): Promise<boolean> {
     });
     await follower.follow({ isAlive: third.alive });
     await third.untilEnded();
-    for (const line of await tellTurns(data, runId)) note(line);
+    for (const line of await describeTurns(data, runId)) note(line);
 
     say('What happened can be proved.');
     const run = await load(data, runId);
@@ -89,7 +89,7 @@ async function tell(path: string, io: Io): Promise<boolean> {
   }
 }
 
-// How the person called this program, so that the next command works as it is printed.
+// How the person called this program, so that the printed command works as it is.
 function callName({ env, machine: { entry } }: Io): string {
   if (env['npm_command'] === 'exec') return 'npx parley';
   return entry.endsWith('.js') && !entry.includes('node_modules') ? `node ${entry}` : 'parley';
@@ -105,11 +105,10 @@ function processesOf(runId: string): number {
   return listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`)).length;
 }
 
-// Which process played which turn, and in which session.
-async function tellTurns(data: DataDir, runId: string): Promise<string[]> {
-  const events = (await data.store.readJournal(runId, 'rasp', { limit: Number.MAX_SAFE_INTEGER })).map(
-    (line) => readStoredJson(line) as RaspEvent,
-  );
+// Returns which process ran which turn, and in which session.
+async function describeTurns(data: DataDir, runId: string): Promise<string[]> {
+  const events: RaspEvent[] = [];
+  for await (const event of everyEvent(data.store, runId)) events.push(event);
   return events
     .filter(({ event }) => event.type === 'lifecycle.process.spawned')
     .map(({ data: spawned, attempt_number: attempt }) => {

@@ -1,11 +1,12 @@
-// parley doctor: what there is, what is missing, and what to do about it. It looks only.
+// parley doctor: reports which parts of the setup work, which are missing, and how to fix them. Changes nothing.
 import type { Engine } from '../../engines/engine.js';
-import { probeEngine, type ProbeReport } from '../../engines/probe.js';
+import { probeEngine, type ProbeReport } from '../../machine/programs/probe-engine.js';
 import { ENGINES } from '../../engines/registry.js';
-import { findProgram, type FoundProgram } from '../../host/machine.js';
-import { lookForLogin, type LoginState } from '../../engines/find-login.js';
-import { queryProgram } from '../../host/query-program.js';
-import { DEFAULT_SETTINGS, readSettings, type Settings } from '../../host/settings.js';
+import { findProgram, type FoundProgram } from '../../machine/programs/find-program.js';
+import { lookForLogin, type LoginState } from '../../machine/logins/find-login.js';
+import { queryProgram } from '../../machine/programs/query-program.js';
+import { readSettings } from '../../settings/read-settings.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../settings/settings.js';
 import { RequestError } from '../../run/request-error.js';
 import { safeText } from '../../terminal/safe-text.js';
 import { paint, type Ink } from '../../terminal/style.js';
@@ -20,8 +21,9 @@ import { databaseUrl } from '../open-data.js';
 import { describeOpen } from '../serving/open-to-others.js';
 import { styleOf } from '../style.js';
 import { readVersion } from '../version.js';
+import { texts } from '../language/language.js';
 
-// For each question to a program; the slowest need about two seconds.
+// The time limit for each probe; the slowest programs need about two seconds.
 const ANSWER_LIMIT_MS = 10_000;
 
 export interface Finding {
@@ -46,11 +48,11 @@ export async function doctorCommand(options: DoctorOptions, io: Io, limitMs = AN
   const url = databaseUrl(io);
   const findings: Finding[] = [
     { name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` },
-    ...(await lookAtData(path, url !== null, look)),
+    ...(await lookAtData(path, { ...look, isShared: url !== null })),
   ];
   const open = describeOpen(path, io.machine.platform);
   if (open !== null) findings.push({ name: 'modes', level: 'note', text: open });
-  if (url === null) findings.push(...lookAtTokens(path, Boolean(io.env['PARLEY_TOKEN'])));
+  if (url === null) findings.push(...lookAtTokens(path, { isPreset: Boolean(io.env['PARLEY_TOKEN']) }));
   if (url !== null) findings.push(...(await lookAtDatabase(url, io.clock.now(), look)));
   const { settings, problem } = lookAtSettings(path);
   if (problem !== null) findings.push({ name: 'config', level: 'missing', text: problem });
@@ -63,7 +65,7 @@ export async function doctorCommand(options: DoctorOptions, io: Io, limitMs = AN
   return broken ? EXIT.failed : EXIT.ok;
 }
 
-// The engines are looked for all the same.
+// Broken settings do not keep the engines from being probed.
 function lookAtSettings(path: string): { settings: Settings; problem: string | null } {
   try {
     return { settings: readSettings(path), problem: null };
@@ -73,7 +75,7 @@ function lookAtSettings(path: string): { settings: Settings; problem: string | n
   }
 }
 
-// One after the other: a CLI that starts is a heavy thing.
+// Probes one engine after the other: starting a CLI is expensive.
 async function lookAtEngines(settings: Settings, limitMs: number, io: Io): Promise<Finding[] | 'interrupted'> {
   const machine = machineOf(io);
   const interrupt = new AbortController();
@@ -95,19 +97,22 @@ async function lookAtEngines(settings: Settings, limitMs: number, io: Io): Promi
           signal: interrupt.signal,
         }),
     });
-    findings.push(tellEngine(engine, found, report, lookForLogin(engine, machine.user)));
+    findings.push(describeEngine(engine, { found, report, login: lookForLogin(engine, machine.user) }));
     if (interrupt.signal.aborted) break;
   }
   for (const stop of stops) stop();
   return interrupt.signal.aborted ? 'interrupted' : findings;
 }
 
-function tellEngine(
+function describeEngine(
   { name, home }: Engine,
-  { by }: FoundProgram,
-  { bin, version, resumes, advice }: ProbeReport,
-  login: LoginState,
+  state: { readonly found: FoundProgram; readonly report: ProbeReport; readonly login: LoginState },
 ): Finding {
+  const {
+    found: { by },
+    report: { bin, version, resumes, advice },
+    login,
+  } = state;
   if (bin === null)
     return {
       name,
@@ -123,7 +128,7 @@ function tellEngine(
   return { name, level: notes.length > 0 ? 'note' : 'ok', text: [facts.join(', '), ...notes].join('; ') };
 }
 
-// What keeps Parley from working at all is not what can be done without.
+// Findings without which Parley cannot work; a missing engine is not one of them.
 const NEEDED: ReadonlySet<string> = new Set([
   'data',
   'config',
@@ -146,10 +151,7 @@ function render(findings: readonly Finding[], io: Io): string {
   const lines = findings.map(
     ({ name, level, text }) => `${paint(style, ...markOf(name, level))} ${name.padEnd(width)} ${safeText(text)}`,
   );
-  return (
-    `${lines.join('\n')}\n\nNo engine yet? The rehearsal plays one: parley run rehearsal "Set up the ` +
-    `storage" --interactive\n`
-  );
+  return `${lines.join('\n')}\n\n${texts().say.doctorHint}\n`;
 }
 
 function markOf(name: string, level: Finding['level']): [Ink, string] {

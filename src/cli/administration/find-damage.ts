@@ -1,6 +1,6 @@
-// What parley doctor finds out about damage: rows and pieces of journals that cannot be read, and in a full look
-// everything that parley verify finds, also in files. Otherwise it looks at the newest runs only, and stops after a few
-// seconds; it always reports how much it looked at.
+// Searches for damage for parley doctor: unreadable rows and parts of journals, and with --full everything that parley
+// verify finds, files included. Without --full it checks only the newest runs and stops after a few seconds. It always
+// reports how much it checked.
 import { formatSize } from '../../terminal/format-time.js';
 import { damageIn } from '../../kernel/stored-json.js';
 import { everyRunId } from '../../journal/every-run.js';
@@ -12,10 +12,10 @@ import type { CheckRun } from '../reading/check-run.js';
 import type { Finding } from './doctor.js';
 
 export interface DamageOptions {
-  // Every run with its whole journal and its files, however long that takes.
+  // Check every run with its whole journal and its files, however long that takes.
   readonly full: boolean;
   readonly monotonicMs: () => number;
-  // For a full look.
+  // Used with `full`.
   readonly checkRun: CheckRun;
 }
 
@@ -27,7 +27,7 @@ const NAMED = 10;
 const WAYS_OUT =
   'Save what is left of them (parley show, parley watch --json, parley logs; from a server GET ' +
   '/v1/runs/ID/archive), restore a backup ' +
-  '(docs/scale.md), or delete them (parley rm)';
+  '(docs/guides/backup-and-restore.md), or delete them (parley rm)';
 
 export async function findDamage(store: Store, look: DamageOptions): Promise<Finding[]> {
   const { full, monotonicMs } = look;
@@ -81,7 +81,7 @@ interface Looked {
   readonly damage: readonly string[];
   // Why the run could not be checked.
   readonly unchecked?: string;
-  // Its files are not here.
+  // The files of the run are not on this host.
   readonly isElsewhere?: boolean;
 }
 
@@ -108,7 +108,7 @@ async function lookAtRun(store: Store, runId: string, look: DamageOptions): Prom
   }
 }
 
-// What parley verify would find.
+// Runs the checks of parley verify.
 async function lookAtFiles(store: Store, run: RunRecord, checkRun: CheckRun): Promise<Looked> {
   try {
     const checks = await checkRun(store, run);
@@ -121,15 +121,15 @@ async function lookAtFiles(store: Store, run: RunRecord, checkRun: CheckRun): Pr
 }
 
 async function compareDigest(store: Store, { run_id: runId, heads: { digest } }: RunRecord): Promise<string[]> {
-  // A run at work may have gone on since its row was read.
+  // A running run may have appended events since its row was read.
   const now = (await store.recomputeDigest(runId)) === digest ? null : await store.loadRun(runId);
   return now?.heads.digest === digest ? ['its events do not match their digest'] : [];
 }
 
-// Larger files take too long for a look.
+// Larger files are checked only with --full, because that takes minutes.
 export const CHECKED_BYTES = 256 * 1024 * 1024;
 
-// `problems` is null where the file was not checked.
+// `problems` is null if the file was not checked.
 export function tellIntegrity(problems: readonly string[] | null, bytes: number): Finding {
   if (problems === null)
     return {

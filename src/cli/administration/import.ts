@@ -1,10 +1,10 @@
 // parley import: copies the runs and the named tokens of a data directory into the database that PARLEY_DATABASE_URL
-// names. The directory stays as it is, and its files where they are; whoever serves it with that database goes on with
-// them. Cut off, it is simply done again.
+// names. The directory and its files do not change; a server of the directory with that database continues to use the
+// files. After an interruption, run it again.
 import { constants, existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { readSettings } from '../../host/settings.js';
-import { RequestError } from '../../run/request-error.js';
+import { readSettings } from '../../settings/read-settings.js';
+import { refusal } from '../../run/request-error.js';
 import type { RunImport } from '../../store/postgres/import-runs.js';
 import { listTokens } from '../../service/access/tokens.js';
 import { siteAt, type Site } from '../../store/postgres/hosts/site.js';
@@ -15,7 +15,7 @@ import { EXIT, type Io } from '../io.js';
 import { databaseUrl } from '../open-data.js';
 import { writerOf } from '../writer-of.js';
 
-// So many are named; whoever wants them all has --json.
+// How many runs are named; --json names all.
 const NAMED = 10;
 
 interface Tally {
@@ -27,15 +27,10 @@ interface Tally {
 
 export async function importCommand(options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
   const url = databaseUrl(io);
-  if (url === null)
-    throw new RequestError('INVALID_ARGUMENT', 'PARLEY_DATABASE_URL names no database to copy the runs into');
+  if (url === null) throw refusal('INVALID_ARGUMENT.import_database');
   const path = dataDirOf(options, io);
   checkFolder(path, constants.R_OK | constants.W_OK | constants.X_OK);
-  if (!existsSync(join(path, 'parley.db')))
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      `there are no runs in ${path}; --data names the data directory that is to be copied`,
-    );
+  if (!existsSync(join(path, 'parley.db'))) throw refusal('INVALID_ARGUMENT.import_empty', { path });
   const { cluster } = readSettings(path);
   const { RunImport: Target } = await import('../../store/postgres/import-runs.js');
   const release = await lockDataDir(path, writerOf(io));
@@ -46,19 +41,15 @@ export async function importCommand(options: DataOption & { readonly json?: bool
       const target = await Target.open(url);
       try {
         const real = realpathSync(path);
-        const tally = await copyAll(
-          source,
-          target,
-          siteAt(real, cluster.files),
-          progressOf(source.count(), options.json ?? false, io),
-        );
+        const progress = options.json ? () => {} : progressOf(source.count(), io);
+        const tally = await copyAll(source, target, { site: siteAt(real, cluster.files), progress });
         const trace = {
           at: io.clock.now(),
           actor: { kind: 'user', name: io.machine.userName } as const,
           address: null,
         };
         for (const token of listTokens(real)) await target.importToken(token, trace);
-        tell(tally, real, target.name, options.json ?? false, io);
+        report(tally, { path: real, database: target.name, json: options.json ?? false }, io);
         return EXIT.ok;
       } finally {
         await target.close();
@@ -71,22 +62,16 @@ export async function importCommand(options: DataOption & { readonly json?: bool
   }
 }
 
-// A turn at work belongs to the process that plays it, a queued one to those that will.
+// A running turn belongs to the process that runs it, and a queued run to the process that will start it.
 function refuseMoving(moving: readonly string[], path: string): void {
   if (moving.length === 0) return;
-  throw new RequestError(
-    'RUN_NOT_ENDED',
-    `${count(moving.length)} in ${path} ${moving.length === 1 ? 'is' : 'are'} queued or running: ` +
-      `${named(moving)}. End them first, without PARLEY_DATABASE_URL: parley ls --status running, parley ls ` +
-      '--status queued',
-  );
+  throw refusal('RUN_NOT_ENDED.import', { path, runs: named(moving) });
 }
 
 async function copyAll(
   source: RunExport,
   target: RunImport,
-  site: Site,
-  progress: (done: number) => void,
+  { site, progress }: { readonly site: Site; readonly progress: (done: number) => void },
 ): Promise<Tally> {
   const tally: Tally = { copied: 0, known: 0, conflict: [], broken: [] };
   let done = 0;
@@ -106,9 +91,9 @@ async function copyAll(
   }
 }
 
-// On a terminal only, in one line that is gone afterwards.
-function progressOf(total: number, json: boolean, io: Io): (done: number) => void {
-  if (json || !io.terminal.stderr) return () => {};
+// Shows the progress on a terminal only, in one line that 0 erases.
+function progressOf(total: number, io: Io): (done: number) => void {
+  if (!io.terminal.stderr) return () => {};
   const step = Math.ceil(total / 100);
   return (done) => {
     if (done === 0) io.stderr.write('\r\u001b[2K');
@@ -116,7 +101,14 @@ function progressOf(total: number, json: boolean, io: Io): (done: number) => voi
   };
 }
 
-function tell({ copied, known, conflict, broken }: Tally, path: string, database: string, json: boolean, io: Io): void {
+interface ReportOptions {
+  readonly path: string;
+  // The name of the database for people.
+  readonly database: string;
+  readonly json: boolean;
+}
+
+function report({ copied, known, conflict, broken }: Tally, { path, database, json }: ReportOptions, io: Io): void {
   if (json)
     io.stdout.write(
       `${JSON.stringify({ type: 'import', data: path, copied, known, refused: [...conflict, ...broken] })}\n`,
@@ -135,10 +127,10 @@ function tell({ copied, known, conflict, broken }: Tally, path: string, database
       : [`not as it was written, which parley verify shows without PARLEY_DATABASE_URL: ${named(broken)}`]),
   ];
   if (problems.length > 0)
-    throw new RequestError(
-      'IMPORT_INCOMPLETE',
-      `${count(conflict.length + broken.length)} not copied: ${problems.join('; ')}`,
-    );
+    throw refusal('IMPORT_INCOMPLETE', {
+      count: count(conflict.length + broken.length),
+      problems: problems.join('; '),
+    });
 }
 
 function count(runs: number): string {

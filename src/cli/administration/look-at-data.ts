@@ -1,9 +1,9 @@
-// What parley doctor finds out about a data directory: whether it can be used, what waits there, and whether its
+// Checks a data directory for parley doctor: whether it is usable, how many questions wait in it, and whether its
 // database and files are damaged.
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RequestError } from '../../run/request-error.js';
-import { readOperatorToken } from '../../service/access/operator-token.js';
+import { operatorTokenFile, readOperatorToken } from '../../service/access/operator-token.js';
 import { readServer } from '../../service/server-file.js';
 import { listTokens } from '../../service/access/tokens.js';
 import { checkIntegrity, openForReading, readWriter, type DataDir } from '../../store/sqlite/data-dir.js';
@@ -17,8 +17,13 @@ import { refusalOf } from '../refusal-of.js';
 import { isAlive } from '../writer-alive.js';
 import { listFolder } from '../../files/list-folder.js';
 
-// `isBeside`: the runs are in a database that hosts share, and the directory has only files.
-export async function lookAtData(path: string, isBeside: boolean, look: DamageOptions): Promise<Finding[]> {
+export interface DataOptions extends DamageOptions {
+  // The runs are in a database that several hosts share, and the directory has only files.
+  readonly isShared: boolean;
+}
+
+export async function lookAtData(path: string, options: DataOptions): Promise<Finding[]> {
+  const { isShared } = options;
   const there = nearest(path);
   const { bavail, bsize } = statfsSync(there);
   const room = `${formatSize(bavail * bsize)} free`;
@@ -26,7 +31,7 @@ export async function lookAtData(path: string, isBeside: boolean, look: DamageOp
     return [missing(`${there} is not a directory; choose another with --data or PARLEY_DATA`)];
   if (!isWritable(there)) return [missing(`${path} cannot be written; choose another with --data or PARLEY_DATA`)];
   const isThere = existsSync(join(path, 'parley.db'));
-  if (isThere && isBeside)
+  if (isThere && isShared)
     return [
       {
         name: 'data',
@@ -38,7 +43,7 @@ export async function lookAtData(path: string, isBeside: boolean, look: DamageOp
     const data = isThere ? await openForReading(path) : null;
     if (data) {
       try {
-        return await lookInside(path, data, room, look);
+        return await lookInside(data, { ...options, path, room });
       } finally {
         await data.close();
       }
@@ -46,7 +51,7 @@ export async function lookAtData(path: string, isBeside: boolean, look: DamageOp
   } catch (error) {
     return [missing((refusalOf(error) ?? (error as Error)).message)];
   }
-  const folders = isBeside ? 0 : await countRunFolders(path);
+  const folders = isShared ? 0 : await countRunFolders(path);
   if (folders > 0)
     return [
       missing(
@@ -62,10 +67,8 @@ function missing(text: string): Finding {
 }
 
 async function lookInside(
-  path: string,
   { store, access }: DataDir,
-  room: string,
-  look: DamageOptions,
+  { path, room, ...look }: DamageOptions & { readonly path: string; readonly room: string },
 ): Promise<Finding[]> {
   const waiting = (await store.listPending({ limit: 1000 })).length;
   const audit = await checkAudit(access);
@@ -79,7 +82,7 @@ async function lookInside(
         : `, process ${writer.pid} is writing`
       : '';
   return [
-    { name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for an answer${busy}, ${room}` },
+    { name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for you${busy}, ${room}` },
     ...damage,
     ...audit,
   ];
@@ -102,10 +105,11 @@ async function countRunFolders(path: string): Promise<number> {
   return count;
 }
 
-// The files that parley serve reads before it starts. `isPreset`: PARLEY_TOKEN replaces the token file.
-export function lookAtTokens(path: string, isPreset: boolean): Finding[] {
+// Checks the token files that parley serve reads before it starts. `isPreset`: PARLEY_TOKEN replaces the operator token
+// file.
+export function lookAtTokens(path: string, { isPreset }: { readonly isPreset: boolean }): Finding[] {
   const findings = [explain('tokens', () => listTokens(path))];
-  if (!isPreset && existsSync(join(path, 'token'))) findings.push(explain('token', () => readOperatorToken(path)));
+  if (!isPreset && existsSync(operatorTokenFile(path))) findings.push(explain('token', () => readOperatorToken(path)));
   return findings.filter((finding) => finding !== null);
 }
 
@@ -120,7 +124,7 @@ function explain(name: string, read: () => unknown): Finding | null {
   }
 }
 
-// The first folder on the way up that exists.
+// The nearest parent folder that exists.
 function nearest(path: string): string {
   return existsSync(path) ? path : nearest(dirname(path));
 }

@@ -1,12 +1,12 @@
-// What parley doctor tells of the database that PARLEY_DATABASE_URL names: whether it is reached, what it is, who works
-// on it, what waits. Never the password, nor that of an address that a host gave.
+// Checks the database of PARLEY_DATABASE_URL for parley doctor: whether it can be reached, its version, its hosts, and
+// how many questions wait. Never shows a password, neither of the database nor of the URL of a host.
 import { toTimestamp } from '../../kernel/clock.js';
 import type { HostRecord } from '../../store/postgres/hosts/host-lease.js';
 import { checkAudit } from './check-audit.js';
 import type { Finding } from './doctor.js';
 import { findDamage, type DamageOptions } from './find-damage.js';
 
-// There may be hundreds; the first ones tell enough.
+// There may be hundreds; the first ones are enough.
 const SHOWN = 10;
 
 export async function lookAtDatabase(url: string, now: number, look: DamageOptions): Promise<Finding[]> {
@@ -27,7 +27,7 @@ export async function lookAtDatabase(url: string, now: number, look: DamageOptio
       const hosts = await listLiveHosts(database);
       const text =
         `${database.place.name} (PostgreSQL ${server?.version}, tables of version ${server?.schema}), ` +
-        `${pending} waiting for an answer${overdue > 0 ? `, ${overdue} of them overdue` : ''}`;
+        `${pending} waiting for you${overdue > 0 ? `, ${overdue} of them overdue` : ''}`;
       const audit = await checkAudit({
         listAudit: (after, limit) => listAudit(database, after, limit),
         auditHead: () => readAuditHead(database),
@@ -49,17 +49,17 @@ export async function lookAtDatabase(url: string, now: number, look: DamageOptio
 
 function tellHosts(hosts: readonly HostRecord[]): Finding[] {
   if (hosts.length === 0) return [{ name: 'hosts', level: 'note', text: 'none is alive: parley serve starts one' }];
-  const told = hosts.slice(0, SHOWN).map(({ name, started_at: at, url }): Finding => ({
+  const findings = hosts.slice(0, SHOWN).map(({ name, started_at: at, url }): Finding => ({
     name: 'host',
     level: 'ok',
     text: `${name} since ${toTimestamp(at)}${url === null ? '' : `, ${withoutLogin(url)}`}`,
   }));
   return hosts.length > SHOWN
-    ? [...told, { name: 'hosts', level: 'ok', text: `and ${hosts.length - SHOWN} more` }]
-    : told;
+    ? [...findings, { name: 'hosts', level: 'ok', text: `and ${hosts.length - SHOWN} more` }]
+    : findings;
 }
 
-// What hosts say of themselves; what they should have in common, and what to do where they have not.
+// Properties that all hosts should share: the key that a host reports, its name for people, and the fix if they differ.
 const COMMON: readonly (readonly [key: string, what: string, advice: string])[] = [
   ['files', 'cluster.files', 'set the same in config.json of each'],
   ['lease_sec', 'cluster.lease_sec', 'set the same in config.json of each'],
@@ -78,7 +78,7 @@ function tellDifferences(hosts: readonly HostRecord[]): Finding[] {
         name: 'hosts',
         level: 'note',
         text:
-          `the living ones differ in ${what}: ` +
+          `the running hosts differ in ${what}: ` +
           `${[...namesBy].map(([value, names]) => `${value} (${listSome([...names])})`).join(', ')}; ${advice}`,
       },
     ];

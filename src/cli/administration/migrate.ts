@@ -1,6 +1,6 @@
 // parley migrate: prepares the database that PARLEY_DATABASE_URL names, or brings it up to date. Repeating it changes
 // nothing.
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import type { OldJobs } from '../../store/postgres/connection/old-jobs.js';
 import { safeText } from '../../terminal/safe-text.js';
 import { EXIT, type Io } from '../io.js';
@@ -8,11 +8,7 @@ import { databaseUrl } from '../open-data.js';
 
 export async function migrateCommand(io: Io): Promise<number> {
   const url = databaseUrl(io);
-  if (url === null)
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      'PARLEY_DATABASE_URL names no database; a data directory alone is brought up to date by itself',
-    );
+  if (url === null) throw refusal('INVALID_ARGUMENT.migrate_database');
   const { migratePostgres } = await import('../../store/postgres/connection/open-postgres.js');
   const oldJobs = await migratePostgres(url);
   io.stdout.write('the database is ready\n');

@@ -33,7 +33,7 @@ export async function withPlace<T>(options: DataOption, io: Io, work: (place: Pl
 }
 
 // For revocations. Tokens of a data directory are in a file: they are revoked even if its database cannot be opened,
-// and why it cannot is the problem of all that should be stored there.
+// and the reason is reported as the problem of everything that should be stored there.
 export async function withFiles<T>(options: DataOption, io: Io, work: (place: Place) => Promise<T>): Promise<T> {
   let isOpen = false;
   const note = (place: Place): Promise<T> => {

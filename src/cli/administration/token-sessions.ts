@@ -1,11 +1,12 @@
 // parley token sessions: lists the browsers that are signed in, and ends sessions. Works beside a running server.
 import { toTimestamp } from '../../kernel/clock.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { renderTable } from '../../terminal/table.js';
 import { openReader, type DataOption } from '../data-dir.js';
 import { EXIT, type Io } from '../io.js';
 import { styleOf } from '../style.js';
 import { withPlace } from './token-place.js';
+import { texts } from '../language/language.js';
 
 export interface SessionsOptions extends DataOption {
   readonly end?: string;
@@ -18,14 +19,16 @@ export async function sessionsCommand({ end, json, ...options }: SessionsOptions
   if (end !== undefined) {
     await withPlace(options, io, async ({ access, trace }) => {
       if (!(await access.endSession(end, { ...trace, type: 'session.ended', body: { session_id: end } })))
-        throw new RequestError('INVALID_ARGUMENT', `There is no session "${end}". List them: parley token sessions`);
+        throw refusal('INVALID_ARGUMENT.session_unknown', { session: end });
     });
-    io.stdout.write(json ? `${JSON.stringify({ type: 'session_ended', session_id: end })}\n` : `ended ${end}\n`);
+    io.stdout.write(
+      json ? `${JSON.stringify({ type: 'session_ended', session_id: end })}\n` : `${texts().say.sessionEnded(end)}\n`,
+    );
     return EXIT.ok;
   }
   const sessions = await listSessions(options, io);
   if (json) for (const session of sessions) io.stdout.write(`${JSON.stringify({ type: 'session', ...session })}\n`);
-  else if (sessions.length === 0) io.stderr.write('no browser is signed in\n');
+  else if (sessions.length === 0) io.stderr.write(`${texts().say.noSessions}\n`);
   else {
     const rows = sessions.map(
       ({ session_id: id, person, token, last_used_at: used, ends_at: ends, address, user_agent: agent }) => [
@@ -38,14 +41,15 @@ export async function sessionsCommand({ end, json, ...options }: SessionsOptions
         agent ?? '',
       ],
     );
+    const headers = texts().say.sessionHeaders;
     const columns = [
-      { header: 'SESSION', whole: true },
-      { header: 'PERSON' },
-      { header: 'TOKEN' },
-      { header: 'LAST USED' },
-      { header: 'ENDS' },
-      { header: 'ADDRESS' },
-      { header: 'BROWSER', droppable: true },
+      { header: headers.session, whole: true },
+      { header: headers.person },
+      { header: headers.token },
+      { header: headers.used },
+      { header: headers.ends },
+      { header: headers.address },
+      { header: headers.browser, droppable: true },
     ];
     io.stdout.write(
       renderTable(rows, columns, { ...styleOf(io), width: io.terminal.stdout ? styleOf(io).width : Infinity }),

@@ -1,12 +1,11 @@
 // parley token: manages the tokens of people and programs, and the browsers that are signed in. Works with and without
-// a running server; of hosts that share a database, all know a change at once. Each change is recorded in the
+// a running server; hosts that share a database see a change at once. Each change is recorded in the
 // administrative journal before it takes effect. A revocation takes effect even if it cannot be recorded; that is then
 // an error.
-import { join } from 'node:path';
 import { toTimestamp } from '../../kernel/clock.js';
 import type { JsonObject } from '../../kernel/json.js';
-import { RequestError } from '../../run/request-error.js';
-import { readOperatorToken, rotateOperatorToken } from '../../service/access/operator-token.js';
+import { RequestError, refusal } from '../../run/request-error.js';
+import { operatorTokenFile, readOperatorToken, rotateOperatorToken } from '../../service/access/operator-token.js';
 import {
   hashToken,
   listTokens,
@@ -31,6 +30,7 @@ import { registrationOf } from '../serving/own-operator.js';
 import { findServer } from '../serving/server.js';
 import { styleOf } from '../style.js';
 import { revokeHere, withFiles, withPlace, type Place } from './token-place.js';
+import { texts } from '../language/language.js';
 
 export interface TokenOptions extends DataOption {
   readonly role: Role;
@@ -55,7 +55,11 @@ function describe(
 }
 
 export async function addTokenCommand(name: string, options: TokenOptions, io: Io): Promise<number> {
-  const { token, named } = makeToken(name, options.role, toTimestamp(io.clock.now()), detailsOf(options, io));
+  const { token, named } = makeToken(name, {
+    role: options.role,
+    now: toTimestamp(io.clock.now()),
+    ...detailsOf(options, io),
+  });
   await withPlace(options, io, async (place) => {
     const entry = describe(place, 'token.added', named);
     if ((await listAll(place)).some((each) => each.name === name)) throw nameTaken(name);
@@ -66,8 +70,8 @@ export async function addTokenCommand(name: string, options: TokenOptions, io: I
     const { addTokenRow } = await import('../../store/postgres/access/token-rows.js');
     if (!(await addTokenRow(place.database, named, entry))) throw nameTaken(name);
   });
-  const stored = `Token "${name}" (${options.role}). It is not stored and not shown again.`;
-  await tellToken(token, { stored, link: `parley link --as "${name}"` }, options, io);
+  const stored = texts().say.tokenStored(name, options.role);
+  await printToken({ token, stored, link: `parley link --as "${name}"` }, options, io);
   return EXIT.ok;
 }
 
@@ -76,16 +80,15 @@ function detailsOf({ person, expires }: Partial<TokenOptions>, io: Io): TokenDet
 }
 
 function operatorAdvice(options: DataOption, io: Io): TokenAdvice {
-  const place = join(dataDirOf(options, io), 'token');
+  const place = operatorTokenFile(dataDirOf(options, io));
   return {
-    stored: `The new operator token; the old one is no longer valid. It is stored in ${place}.`,
+    stored: texts().say.operatorRotated(place),
     link: 'parley link',
   };
 }
 
 function rotatedAdvice(name: string): TokenAdvice {
-  const stored = `The new value of token "${name}"; the old one is invalid. It is not stored and not shown again.`;
-  return { stored, link: `parley link --as "${name}"` };
+  return { stored: texts().say.tokenRotated(name), link: `parley link --as "${name}"` };
 }
 
 interface TokenAdvice {
@@ -94,15 +97,16 @@ interface TokenAdvice {
   readonly link: string;
 }
 
-async function tellToken(token: string, { stored, link }: TokenAdvice, options: DataOption, io: Io): Promise<void> {
+async function printToken(
+  { token, stored, link }: TokenAdvice & { readonly token: string },
+  options: DataOption,
+  io: Io,
+): Promise<void> {
   io.stdout.write(`${token}\n`);
   if (!io.terminal.stdout) return;
-  // The token is made, whether or not a server can be found.
+  // The token is valid even if no server can be found.
   const url = (await findServer(dataDirOf(options, io), io).catch(() => null))?.url;
-  io.stderr.write(
-    `${stored}\nA program sends it as Authorization: Bearer TOKEN. ` +
-      `In a browser, enter it at ${url ?? 'the address of the server'}, or run ${link}.\n`,
-  );
+  io.stderr.write(`${stored}\n${texts().say.tokenUse(url ?? texts().say.serverAddress, link)}\n`);
 }
 
 export async function listTokensCommand(options: DataOption & { readonly json?: boolean }, io: Io): Promise<number> {
@@ -122,7 +126,7 @@ export async function listTokensCommand(options: DataOption & { readonly json?: 
     return EXIT.ok;
   }
   if (tokens.length === 0) {
-    io.stderr.write('no tokens but that of the operator\n');
+    io.stderr.write(`${texts().say.noTokens}\n`);
     return EXIT.ok;
   }
   const now = toTimestamp(io.clock.now());
@@ -131,16 +135,17 @@ export async function listTokensCommand(options: DataOption & { readonly json?: 
     person,
     role,
     made,
-    expires === undefined ? 'never' : expires <= now ? `expired ${expires}` : expires,
-    usedAt.get(sha256) ?? 'never',
+    expires === undefined ? texts().say.never : expires <= now ? texts().say.expired(expires) : expires,
+    usedAt.get(sha256) ?? texts().say.never,
   ]);
+  const headers = texts().say.tokenHeaders;
   const columns = [
-    { header: 'NAME' },
-    { header: 'PERSON' },
-    { header: 'ROLE', whole: true },
-    { header: 'CREATED', whole: true },
-    { header: 'EXPIRES' },
-    { header: 'LAST USED' },
+    { header: headers.name },
+    { header: headers.person },
+    { header: headers.role, whole: true },
+    { header: headers.created, whole: true },
+    { header: headers.expires },
+    { header: headers.used },
   ];
   io.stdout.write(
     renderTable(rows, columns, { ...styleOf(io), width: io.terminal.stdout ? styleOf(io).width : Infinity }),
@@ -148,7 +153,7 @@ export async function listTokensCommand(options: DataOption & { readonly json?: 
   return EXIT.ok;
 }
 
-// Only reads: a directory that does not exist is not made.
+// Only reads: does not create a missing directory.
 async function listWithUses(
   options: DataOption,
   io: Io,
@@ -178,7 +183,7 @@ export async function removeTokenCommand(name: string, options: DataOption, io: 
     if (!removed.answer) throw nameUnknown(name);
     return removed.problem;
   });
-  io.stdout.write(`removed ${name}\n`);
+  io.stdout.write(`${texts().say.tokenRevoked(name)}\n`);
   if (problem !== null) throw unrecorded(`Token "${name}" was revoked`, problem);
   return EXIT.ok;
 }
@@ -194,13 +199,13 @@ export interface RotateOptions extends DataOption {
   readonly expires?: number;
 }
 
-// The old value stops at once, and the sessions that it signed in end with it.
+// Revokes the old value immediately, together with the sessions that it signed in.
 export async function rotateTokenCommand(name: string | undefined, options: RotateOptions, io: Io): Promise<number> {
-  if ((name === undefined) !== (options.operator === true))
-    throw new RequestError('INVALID_ARGUMENT', 'Name the token to rotate, or give --operator for the operator token.');
+  if ((name === undefined) !== (options.operator === true)) throw refusal('INVALID_ARGUMENT.rotate_which');
   const { token, problem } =
     name === undefined ? await rotateOperatorHere(options, io) : await rotateNamed(name, options, io);
-  await tellToken(token, name === undefined ? operatorAdvice(options, io) : rotatedAdvice(name), options, io);
+  const advice = name === undefined ? operatorAdvice(options, io) : rotatedAdvice(name);
+  await printToken({ token, ...advice }, options, io);
   if (problem !== null)
     throw unrecorded(`The ${name === undefined ? 'operator token' : `token "${name}"`} was rotated`, problem);
   return EXIT.ok;
@@ -217,12 +222,9 @@ async function rotateNamed(name: string, options: RotateOptions, io: Io): Promis
     const old = await findToken(place, name);
     const now = toTimestamp(io.clock.now());
     if (options.expires === undefined && old.expires_at !== undefined && old.expires_at <= now)
-      throw new RequestError(
-        'INVALID_ARGUMENT',
-        `Token "${name}" expired at ${old.expires_at}. Give it more time: parley token rotate "${name}" --expires 90d`,
-      );
-    const details = { person: old.person, expires_at: detailsOf(options, io).expires_at ?? old.expires_at };
-    const { token, named } = makeToken(name, old.role, now, details);
+      throw refusal('INVALID_ARGUMENT.token_expired', { name, time: old.expires_at });
+    const expires = detailsOf(options, io).expires_at ?? old.expires_at;
+    const { token, named } = makeToken(name, { role: old.role, now, person: old.person, expires_at: expires });
     const entry = describe(place, 'token.rotated', named);
     if (place.database !== null) {
       const { rotateTokenRow } = await import('../../store/postgres/access/token-rows.js');
@@ -236,12 +238,7 @@ async function rotateNamed(name: string, options: RotateOptions, io: Io): Promis
 }
 
 async function rotateOperatorHere(options: DataOption, io: Io): Promise<Rotated> {
-  if (io.env['PARLEY_TOKEN'])
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      'PARLEY_TOKEN sets the operator token. Change it there and restart the server, ' +
-        'or unset it to use the token of the data directory.',
-    );
+  if (io.env['PARLEY_TOKEN']) throw refusal('INVALID_ARGUMENT.operator_token_set');
   const rotated = await withFiles(options, io, async (place) => {
     const { path, database, trace } = place;
     const old = readOld(path);
@@ -268,7 +265,7 @@ async function rotateShared(
   rotateOperatorToken(path);
   let problem: unknown;
   try {
-    problem = await rotateOperator(database, registration, trace, old === null ? null : hashToken(old));
+    problem = await rotateOperator(database, registration, { trace, old: old === null ? null : hashToken(old) });
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     throw new RequestError(
@@ -295,9 +292,7 @@ async function warnIfPreset(options: DataOption, io: Io): Promise<void> {
     await server?.call((client) => client.request('GET', '/v1/me'));
   } catch (error) {
     if (error instanceof RequestError && error.code === 'UNAUTHORIZED')
-      io.stderr.write(
-        'The running server was started with PARLEY_TOKEN and still uses that. ' +
-          'Restart it without PARLEY_TOKEN, or with another.\n',
-      );
+      io.stderr.write(`${texts().say.tokenPreset}
+`);
   }
 }

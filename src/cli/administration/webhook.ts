@@ -1,11 +1,10 @@
-// parley webhook test: sends a signed delivery of type "test" to a webhook of the settings, and reports what came of
-// it.
+// parley webhook test: sends a signed delivery of type "test" to a webhook of the settings, and reports the result.
 import { randomUUID } from 'node:crypto';
 import { loadHooks } from '../../hooks/load-hooks.js';
 import { post } from '../../hooks/post.js';
-import { readSettings } from '../../host/settings.js';
+import { readSettings } from '../../settings/read-settings.js';
 import { toTimestamp } from '../../kernel/clock.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { FIRST_DIGEST } from '../../store/digest.js';
 import { dataDirOf, type DataOption } from '../data-dir.js';
 import { EXIT, type Io } from '../io.js';
@@ -20,8 +19,8 @@ export async function testWebhookCommand(
   const setting = webhooks.find((each) => each.name === name);
   if (!setting) {
     const names = webhooks.map((each) => each.name).join(', ') || 'none';
-    const place = `${path}/config.json`;
-    throw new RequestError('INVALID_ARGUMENT', `There is no webhook named "${name}" in ${place}. It names: ${names}.`);
+    const file = `${path}/config.json`;
+    throw refusal('INVALID_ARGUMENT.webhook_unknown', { name, file, names });
   }
   const [hook] = loadHooks([setting], io.env);
   if (!hook) return EXIT.failed;
@@ -30,7 +29,7 @@ export async function testWebhookCommand(
   const payload = { type: 'test', at, message: 'A test delivery from parley webhook test.', url: publicUrl };
   const delivery = { delivery_id: id, payload, rasp_seq: 0, digest: FIRST_DIGEST };
   const stop = new AbortController().signal;
-  const problem = await post({ fetch, timers: io.timers, stop }, hook, delivery, io.clock.now());
+  const problem = await post({ fetch, timers: io.timers, clock: io.clock, stop }, hook, delivery);
   if (json)
     io.stdout.write(`${JSON.stringify({ type: 'webhook_tested', name, ok: problem === null, error: problem })}\n`);
   else io.stdout.write(problem === null ? `delivered to "${name}"\n` : `not delivered to "${name}": ${problem}\n`);

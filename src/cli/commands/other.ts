@@ -1,86 +1,109 @@
 // The server, databases, setup and shell completion.
 import { Option, type Command } from 'commander';
 import type { Io } from '../io.js';
-import { parsePort, withData, withJson, type Act } from './shared.js';
+import { texts } from '../language/language.js';
+import { examples, parsePort, withData, withJson, type Act } from './shared.js';
 
 export function addOtherCommands(program: Command, io: Io, act: Act): void {
+  const { help: t } = texts();
   withJson(program.command('serve'))
-    .summary('serve the runs over HTTP')
-    .description(
-      'Serve the runs of a data directory to programs and people, until it is stopped. Prints the link that signs ' +
-        'a browser in.',
-    )
-    .option('--host <address>', 'where to listen', '127.0.0.1')
-    .addOption(new Option('--port <number>', 'the port; 0 takes any').argParser(parsePort).default(7717))
-    .addOption(
-      new Option('--log-level <level>', 'what is logged to stderr, as JSON lines').choices([
-        'error',
-        'warn',
-        'info',
-        'debug',
-      ]),
-    )
-    .addHelpText(
-      'after',
-      '\nPARLEY_TOKEN sets the token of the operator; else one is made and kept in the data directory.',
-    )
+    .summary(t.serve.summary)
+    .description(t.serve.description)
+    .option('--host <address>', t.serve.host, '127.0.0.1')
+    .addOption(new Option('--port <number>', t.serve.port).argParser(parsePort).default(7717))
+    .addOption(new Option('--log-level <level>', t.serve.logLevel).choices(['error', 'warn', 'info', 'debug']))
+    .addHelpText('after', `\n${t.serve.after}`)
     .action((options) => act(async () => (await import('../serving/serve.js')).serveCommand(options, io)));
 
   withData(program.command('open'))
-    .summary('open the console in a browser')
-    .description('Open the console of the running server in the browser. Prints its address where there is none.')
+    .summary(t.open.summary)
+    .description(t.open.description)
     .action((options) => act(async () => (await import('../serving/open.js')).openCommand(options, io)));
 
   program
     .command('migrate')
-    .summary('prepare a PostgreSQL database')
-    .description(
-      'Prepare the database that PARLEY_DATABASE_URL names for Parley, or bring it up to date. Several servers ' +
-        'may then share it.',
-    )
+    .summary(t.migrate.summary)
+    .description(t.migrate.description)
     .action(() => act(async () => (await import('../administration/migrate.js')).migrateCommand(io)));
 
   withJson(program.command('import'))
-    .summary('copy a data directory into PostgreSQL')
-    .description(
-      'Copy the runs of a data directory into the database of PARLEY_DATABASE_URL. Their files stay; done again, ' +
-        'it goes on where it was cut off.',
-    )
+    .summary(t.import.summary)
+    .description(t.import.description)
     .action((options) => act(async () => (await import('../administration/import.js')).importCommand(options, io)));
 
+  const config = program
+    .command('config')
+    .summary(t.config.summary)
+    .description(t.config.description)
+    .addHelpText(
+      'after',
+      examples(
+        'parley config',
+        'parley config get sessions.park_after_sec',
+        'parley config set slots 4',
+        'parley config set defaults.model.codex gpt-5.2-codex',
+        'parley config set workspace_roots \'["/home/anna/work"]\'',
+        'parley config unset slots',
+      ),
+    );
+  withJson(config.command('list', { isDefault: true }))
+    .description(t.config.list)
+    // A misspelled command of config arrives here.
+    .argument('[command]')
+    .action((name, options) =>
+      act(async () => (await import('../administration/config.js')).listSettingsCommand({ ...options, name }, io)),
+    );
+  withJson(config.command('get'))
+    .description(t.config.get)
+    .argument('<name>', t.config.name)
+    .action((name, options) =>
+      act(async () => (await import('../administration/config.js')).getSettingCommand(name, options, io)),
+    );
+  withData(config.command('set'))
+    .description(t.config.set)
+    .argument('<name>', t.config.name)
+    .argument('<value>', t.config.value)
+    .action((name, text, options) =>
+      act(async () => (await import('../administration/config.js')).setSettingCommand(name, { ...options, text }, io)),
+    );
+  withData(config.command('unset'))
+    .description(t.config.unset)
+    .argument('<name>', t.config.name)
+    .action((name, options) =>
+      act(async () =>
+        (await import('../administration/config.js')).setSettingCommand(name, { ...options, text: null }, io),
+      ),
+    );
+  withData(config.command('check'))
+    .description(t.config.check)
+    .action((options) =>
+      act(async () => (await import('../administration/config.js')).checkSettingsCommand(options, io)),
+    );
+
   withJson(program.command('doctor'))
-    .summary('what is there, what is missing')
-    .description(
-      'Tell which engines are installed, where the data is, whether it is damaged, and what to do about what is ' +
-        'missing.',
-    )
-    .option(
-      '--full',
-      'check the whole database and every run with its files, as verify --all does; takes minutes if there is much',
-    )
+    .summary(t.doctor.summary)
+    .description(t.doctor.description)
+    .option('--full', t.doctor.full)
     .action((options) => act(async () => (await import('../administration/doctor.js')).doctorCommand(options, io)));
 
   program
     .command('demo')
-    .summary('see the promise kept')
-    .description(
-      'Show it for real: a run asks, everything is killed, the question is still there, the answer goes on in a ' +
-        'new process.',
-    )
-    .option('--keep', 'keep the folder, to look around')
+    .summary(t.demo.summary)
+    .description(t.demo.description)
+    .option('--keep', t.demo.keep)
     .action((options) => act(async () => (await import('../administration/demo.js')).demoCommand(options, io)));
 
   program
     .command('contract')
-    .summary('the chart of a run as JSON')
-    .description('Print the chart of a run as JSON: states, events and edges with their guards.')
-    .option('--sticky', 'with the opt-in edge for engines that stay resident')
+    .summary(t.contract.summary)
+    .description(t.contract.description)
+    .option('--sticky', t.contract.optIn)
     .action((options) => act(async () => (await import('../contract.js')).printContract(options, io)));
 
   program
     .command('completion')
-    .summary('completion for your shell')
-    .description('Print a completion script: eval "$(parley completion bash)", or zsh; parley completion fish | source')
-    .argument('<shell>', 'bash, zsh or fish')
+    .summary(t.completion.summary)
+    .description(t.completion.description)
+    .argument('<shell>', t.completion.shell)
     .action((shell) => act(async () => (await import('../completion.js')).printCompletion(shell, program, io)));
 }

@@ -1,58 +1,57 @@
 // The commands that show runs.
 import { Option, type Command } from 'commander';
 import type { Io } from '../io.js';
+import { texts } from '../language/language.js';
 import { parseCount, parsePositive, withData, withJson, type Act } from './shared.js';
 
 export function addReadCommands(program: Command, io: Io, act: Act): void {
+  const { help: t } = texts();
   withJson(program.command('ls'))
-    .summary('list runs')
-    .description('List runs, newest first.')
-    .option('--status <status>', 'queued, running, waiting_user, succeeded, failed or canceled')
-    .option('--engine <name>', 'only those of an engine')
-    .option('--label <name=value>', 'only those with a label')
-    .addOption(new Option('-n, --limit <count>', 'how many').argParser(parsePositive).default(50))
-    .option('-q, --quiet', 'only the ids')
+    .summary(t.ls.summary)
+    .description(t.ls.description)
+    .option('--status <status>', t.ls.status)
+    .option('--engine <name>', t.ls.engine)
+    .option('--label <name=value>', t.ls.label)
+    .addOption(new Option('-n, --limit <count>', t.ls.limit).argParser(parsePositive).default(50))
+    .option('-q, --quiet', t.ls.quiet)
     .action((options) => act(async () => (await import('../reading/list.js')).listCommand(options, io)));
 
   withJson(program.command('inbox'))
-    .summary('answer what waits for you')
-    .description('List the questions that wait for you, oldest first. In a terminal, type a number to answer one.')
-    .argument('[number]', 'answer this one at once', parseCount)
-    .addOption(new Option('-n, --limit <count>', 'how many').argParser(parsePositive).default(50))
+    .summary(t.inbox.summary)
+    .description(t.inbox.description)
+    .argument('[number]', t.inbox.number, parseCount)
+    .addOption(new Option('-n, --limit <count>', t.inbox.limit).argParser(parsePositive).default(50))
     .action((place, options) =>
       act(async () => (await import('../conversation/inbox.js')).inboxCommand(place, options, io)),
     );
 
   withJson(program.command('show'))
-    .summary('show a run')
-    .description('Show a run: what it is, and its conversation so far.')
-    .argument('<run>', 'its id, a part of it, or last')
-    .option('--details', "with the engine's own output and warnings, line by line")
+    .summary(t.show.summary)
+    .description(t.show.description)
+    .argument('<run>', t.show.run)
+    .option('--details', t.show.details)
     .action((run, options) => act(async () => (await import('../reading/show.js')).showCommand(run, options, io)));
 
   withJson(program.command('watch'))
-    .summary('watch a run')
-    .description('Watch a run from any point until it has ended. Ctrl-C only ends the watching.')
-    .argument('<run>', 'its id, a part of it, or last')
-    .addOption(new Option('--cursor <seq>', 'begin after this event').argParser(parseCount).default(0))
-    .option('--rasp', 'what was observed (RASP) instead of the conversation, as JSON lines')
-    .option('--no-follow', 'only what is stored now')
+    .summary(t.watch.summary)
+    .description(t.watch.description)
+    .argument('<run>', t.watch.run)
+    .addOption(new Option('--cursor <seq>', t.watch.cursor).argParser(parseCount).default(0))
+    .option('--rasp', t.watch.rasp)
+    .option('--no-follow', t.watch.noFollow)
     .action((run, options) => act(async () => (await import('../reading/show.js')).watchCommand(run, options, io)));
 
   withData(program.command('logs'))
-    .summary("the engine's own bytes")
-    .description(
-      [
-        "Print the engine's output of one event, of a range of bytes, or of a whole turn.",
-        'On a terminal, control and invisible characters are shown by name; a pipe gets the bytes.',
-      ].join(' '),
-    )
-    .argument('<run>', 'its id, a part of it, or last')
-    .option('--event <seq>', 'the bytes that an observed event was made from', parseCount)
-    .option('--attempt <number>', 'of this turn (default: the last)', parseCount)
-    .addOption(new Option('--stream <name>', 'which stream').choices(['stdout', 'stderr']).default('stdout'))
-    .option('--from <byte>', 'from this byte on', parseCount)
-    .option('--to <byte>', 'up to this byte, without it', parseCount)
-    .option('--raw', 'write the bytes themselves, also to a terminal, which obeys them')
+    .summary(t.logs.summary)
+    .description(t.logs.description)
+    .argument('<run>', t.logs.run)
+    .option('--event <seq>', t.logs.event, parseCount)
+    .option('--turn <number>', t.logs.turn, parseCount)
+    // The earlier name of --turn.
+    .addOption(new Option('--attempt <number>').argParser(parseCount).hideHelp())
+    .addOption(new Option('--stream <name>', t.logs.stream).choices(['stdout', 'stderr']).default('stdout'))
+    .option('--from <byte>', t.logs.from, parseCount)
+    .option('--to <byte>', t.logs.to, parseCount)
+    .option('--raw', t.logs.raw)
     .action((run, options) => act(async () => (await import('../reading/audit.js')).logsCommand(run, options, io)));
 }

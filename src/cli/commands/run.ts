@@ -1,31 +1,31 @@
 // The commands that start, answer and end runs.
 import { Option, type Command } from 'commander';
 import type { Io } from '../io.js';
+import { texts } from '../language/language.js';
 import { readVersion } from '../version.js';
 import { collect, examples, parseCount, parseText, withJson, type Act } from './shared.js';
 
 export function addRunCommands(program: Command, io: Io, act: Act): void {
+  const { help: t } = texts();
   withJson(program.command('run'))
-    .summary('start an agent')
-    .description(
-      'Start an agent and watch it. It works in the current folder. The run is safe whatever happens to this terminal.',
-    )
-    .argument('<engine>', 'codex, codex-app-server, gemini, opencode, iflow or rehearsal')
-    .argument('<prompt>', 'what it is to do; - reads it from stdin')
-    .option('-i, --interactive', 'let the agent ask you questions (default in a terminal)')
-    .addOption(new Option('--auto', 'run unattended (default without a terminal)').conflicts('interactive'))
-    .option('-C, --cwd <dir>', 'the folder it works in (default: this one)')
-    .addOption(new Option('--scratch', 'give it an empty folder of its own').conflicts('cwd'))
-    .option('-m, --model <name>', 'the model, as the engine calls it', parseText)
+    .summary(t.run.summary)
+    .description(t.run.description)
+    .argument('<engine>', t.run.engine)
+    .argument('<prompt>', t.run.prompt)
+    .option('-i, --interactive', t.run.interactive)
+    .addOption(new Option('--auto', t.run.auto).conflicts('interactive'))
+    .option('-C, --cwd <dir>', t.run.cwd)
+    .addOption(new Option('--scratch', t.run.scratch).conflicts('cwd'))
+    .option('-m, --model <name>', t.run.model, parseText)
     .addOption(
-      new Option('-p, --permission <level>', 'what it may do').choices(['read-only', 'workspace-write', 'full']),
+      new Option('-p, --permission <level>', t.run.permission).choices(['read-only', 'workspace-write', 'full']),
     )
-    .option('--schema <file>', 'a JSON Schema that the result must fit')
-    .option('-o, --option <name=value>', 'a runtime option, for instance session_timeout_sec=3600', collect, [])
-    .option('-l, --label <name=value>', 'a label to find it by', collect, [])
-    .option('--request-id <key>', 'given again with the same request, it answers the same run', parseText)
-    .option('-d, --detach', 'do not watch; print the id of the run')
-    .option('--force', 'also if the engine is missing or logged out')
+    .option('--schema <file>', t.run.schema)
+    .option('-o, --option <name=value>', t.run.option, collect, [])
+    .option('-l, --label <name=value>', t.run.label, collect, [])
+    .option('--request-id <key>', t.run.requestId, parseText)
+    .option('-d, --detach', t.run.detach)
+    .option('--force', t.run.force)
     .addHelpText(
       'after',
       examples(
@@ -34,26 +34,24 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
         'parley run gemini - < task.md',
         'parley run opencode "List the TODOs" --json | jq -r .type',
         'parley run codex "Say the version" --schema version.schema.json',
-        'parley run rehearsal "[[ask Which?|A|B]][[done {}]]"     plays a script: docs/rehearsal.md',
+        `parley run rehearsal "[[ask Which?|A|B]][[done {}]]"     ${t.run.scriptExample}`,
       ),
     )
     .action((engine, prompt, options) =>
-      act(async () => (await import('../conversation/run.js')).runCommand(engine, prompt, options, io)),
+      act(async () => (await import('../conversation/run.js')).runCommand(engine, { ...options, prompt }, io)),
     );
 
   withJson(program.command('reply'))
-    .summary('answer a run that waits')
-    .description(
-      'Answer the question of a run, and watch it to its next stop. Without a text the question is asked here.',
-    )
-    .argument('<run>', 'its id, the end of it, or last: the newest run that waits')
-    .argument('[text]', 'the answer: the text or the number of an option, or your own words; - reads it from stdin')
-    .option('--option <number>', 'choose an option by its number, whatever the texts of the options are', parseCount)
-    .option('--value <json>', 'the answer to the letter, as JSON')
-    .option('--finish', 'end a conversation in which nothing was asked')
-    .option('--interaction <id>', 'the question that is meant (default: the pending one)')
-    .option('--key <key>', 'a key of your own: the same answer with the same key counts once', parseText)
-    .option('-d, --detach', 'do not watch')
+    .summary(t.reply.summary)
+    .description(t.reply.description)
+    .argument('<run>', t.reply.run)
+    .argument('[text]', t.reply.text)
+    .option('--option <number>', t.reply.option, parseCount)
+    .option('--value <json>', t.reply.value)
+    .option('--finish', t.reply.finish)
+    .option('--interaction <id>', t.reply.interaction)
+    .option('--key <key>', t.reply.key, parseText)
+    .option('-d, --detach', t.reply.detach)
     .addHelpText(
       'after',
       examples(
@@ -64,63 +62,60 @@ export function addRunCommands(program: Command, io: Io, act: Act): void {
       ),
     )
     .action((run, text, options) =>
-      act(async () => (await import('../conversation/reply.js')).replyCommand(run, text, options, io)),
+      act(async () => (await import('../conversation/reply.js')).replyCommand(run, { ...options, text }, io)),
     );
 
   withJson(program.command('continue'))
-    .summary('go on with an ended run')
-    .description('Start a new run in the session of an ended one: the agent remembers what was said.')
-    .argument('<run>', 'the ended one')
-    .argument('<prompt>', 'what it is to do now; - reads it from stdin')
-    .option('-d, --detach', 'do not watch; print the id of the run')
-    .option('--force', 'also if the engine is missing or logged out')
+    .summary(t.continue.summary)
+    .description(t.continue.description)
+    .argument('<run>', t.continue.run)
+    .argument('<prompt>', t.continue.prompt)
+    .option('-d, --detach', t.continue.detach)
+    .option('--force', t.continue.force)
     .action((run, prompt, options) =>
-      act(async () => (await import('../conversation/run.js')).continueCommand(run, prompt, options, io)),
+      act(async () => (await import('../conversation/run.js')).continueCommand(run, { ...options, prompt }, io)),
     );
 
   withJson(program.command('fork'))
-    .summary('begin with a copy of a conversation')
-    .description(
-      'Start a new run with a copy of what was said in another, which stays as it is: waiting, at work or ended. ' +
-        'Codex can.',
-    )
-    .argument('<run>', 'its id, a part of it, or last')
-    .argument('<prompt>', 'what the new one is to do; - reads it from stdin')
-    .option('-d, --detach', 'do not watch; print the id of the run')
-    .option('--force', 'also if the engine is missing or logged out')
+    .summary(t.fork.summary)
+    .description(t.fork.description)
+    .argument('<run>', t.fork.run)
+    .argument('<prompt>', t.fork.prompt)
+    .option('-d, --detach', t.fork.detach)
+    .option('--force', t.fork.force)
     .action((run, prompt, options) =>
-      act(async () => (await import('../conversation/run.js')).forkCommand(run, prompt, options, io)),
+      act(async () => (await import('../conversation/run.js')).forkCommand(run, { ...options, prompt }, io)),
     );
 
   withJson(program.command('retry'))
-    .summary('try an ended run again')
-    .description('Start it again from its session, with what was said last; from the beginning if it has none.')
-    .argument('<run>', 'the ended one')
-    .option('-d, --detach', 'do not watch; print the id of the run')
-    .option('--force', 'also if the engine is missing or logged out')
+    .summary(t.retry.summary)
+    .description(t.retry.description)
+    .argument('<run>', t.retry.run)
+    .option('-d, --detach', t.retry.detach)
+    .option('--force', t.retry.force)
     .action((run, options) => act(async () => (await import('../conversation/run.js')).retryCommand(run, options, io)));
 
   withJson(program.command('cancel'))
-    .summary('end a run')
-    .description('Cancel a run wherever it is: queued, at work or waiting. Nothing of its agent is left.')
-    .argument('<run>', 'its id, a part of it, or last')
+    .summary(t.cancel.summary)
+    .description(t.cancel.description)
+    .argument('<run>', t.cancel.run)
     .action((run, options) =>
       act(async () => (await import('../conversation/manage.js')).cancelCommand(run, options, io)),
     );
 
   withJson(program.command('rm'))
-    .summary('delete ended runs')
-    .description('Delete ended runs with their events, logs, home, and the folder they had of their own.')
-    .argument('<run...>', 'their ids')
+    .summary(t.rm.summary)
+    .description(t.rm.description)
+    .argument('<run...>', t.rm.run)
     .action((runs, options) =>
       act(async () => (await import('../conversation/manage.js')).removeCommand(runs, options, io)),
     );
 
   program
     .command('mcp-ask', { hidden: true })
-    .description('The question tool as an MCP server on stdin and stdout; engines start it.')
-    .requiredOption('--file <path>', 'where the questions are written down')
-    .requiredOption('--nonce <word>', 'what marks those of this turn')
+    .description('Serve the question tool as an MCP server on stdin and stdout; engines start it.')
+    .requiredOption('--file <path>', 'file for the questions')
+    .requiredOption('--nonce <word>', 'marks the questions of this turn')
     .action((options) =>
       act(async () =>
         (await import('../../ask/ask-server.js')).serveAskTool({ ...options, version: readVersion(), input: io.stdin }),

@@ -1,20 +1,21 @@
 // Helpers shared by the tables of commands: options that many commands have, and parsers of option values.
 import { constants } from 'node:os';
 import { InvalidArgumentError, type Command } from 'commander';
+import { texts } from '../language/language.js';
 
 // Runs a command's action and keeps its exit code.
 export type Act = (action: () => Promise<number | void>) => Promise<void>;
 
 export function examples(...lines: string[]): string {
-  return ['', 'Examples:', ...lines.map((line) => `  ${line}`)].join('\n');
+  return ['', texts().help.examples, ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
 export function withData(command: Command): Command {
-  return command.option('--data <dir>', 'the data directory (else PARLEY_DATA, else the one of the user)');
+  return command.option('--data <dir>', texts().help.data);
 }
 
 export function withJson(command: Command): Command {
-  return withData(command).option('--json', 'JSON lines for programs');
+  return withData(command).option('--json', texts().help.json);
 }
 
 export function collect(value: string, before: string[]): string[] {
@@ -25,30 +26,29 @@ export function parseExit(value: string): { code: number | null; signal: string 
   const signal = value.toUpperCase().replace(/^(?!SIG)/, 'SIG');
   if (Object.hasOwn(constants.signals, signal)) return { code: null, signal };
   const code = Number(value);
-  if (!/^\d+$/.test(value) || code > 255)
-    throw new InvalidArgumentError('Give an exit code from 0 to 255, or a signal name such as SIGTERM.');
+  if (!/^\d+$/.test(value) || code > 255) throw new InvalidArgumentError(texts().help.badExit);
   return { code, signal: null };
 }
 
 export function parsePort(value: string): number {
   const port = parseCount(value);
-  if (port > 65_535) throw new InvalidArgumentError('A port is at most 65535.');
+  if (port > 65_535) throw new InvalidArgumentError(texts().help.badPort);
   return port;
 }
 
 export function parseCount(value: string): number {
-  if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError('Give a whole number.');
+  if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError(texts().help.badCount);
   return Number(value);
 }
 
-// For options where none makes no sense.
+// For options that must not be 0.
 export function parsePositive(value: string): number {
   const count = parseCount(value);
-  if (count === 0) throw new InvalidArgumentError('Give a whole number above 0.');
+  if (count === 0) throw new InvalidArgumentError(texts().help.badPositive);
   return count;
 }
 
 export function parseText(value: string): string {
-  if (value === '') throw new InvalidArgumentError('It must not be empty.');
+  if (value === '') throw new InvalidArgumentError(texts().help.empty);
   return value;
 }

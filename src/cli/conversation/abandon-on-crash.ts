@@ -1,29 +1,30 @@
-// What a process that plays runs does after an exception or a rejection that nothing has caught: it logs the defect,
-// accepts nothing more, stores what is buffered and ends its engines. Runs stay as they are stored; the next start
+// Handles an exception or a rejection that no code has caught, in a process that executes runs: logs the defect,
+// accepts no more work, stores buffered events and ends the engines. The stored runs stay unchanged; the next start
 // recovers them.
-import { redact } from '../../kernel/redact.js';
+import type { Log } from '../../kernel/log.js';
 import type { Orchestrator } from '../../orchestrator/orchestrator.js';
-import { safeText } from '../../terminal/safe-text.js';
 import type { Io } from '../io.js';
-import { logFailure } from '../open-writer.js';
+import { describe } from '../open-log.js';
 
 export interface CrashWatch {
   orchestrator?: Pick<Orchestrator, 'abandon'>;
-  // Refuses whatever comes from now on.
+  // Refuses all further requests.
   stopTaking?: () => void;
 }
 
-// The members are set as the process comes to have them.
-export function abandonOnCrash(dataDir: string, io: Io, log?: (error: unknown) => void): CrashWatch {
+export interface CrashOptions {
+  readonly log: Log;
+  // Reports the defect to people; default: a line on stderr.
+  readonly report?: (error: unknown) => void;
+}
+
+// The caller sets the members of the result as soon as it has them.
+export function abandonOnCrash(io: Io, { log, report }: CrashOptions): CrashWatch {
   const watch: CrashWatch = {};
   io.onCrash(async (error) => {
-    logFailure(dataDir, io, '', error);
-    if (log) log(error);
-    else
-      io.stderr.write(
-        'parley: internal error, please report it: ' +
-          `${safeText(redact(error instanceof Error ? (error.stack ?? error.message) : String(error)))}\n`,
-      );
+    log.error(error, { message: 'internal error, please report it; the process stops' });
+    if (report) report(error);
+    else io.stderr.write(`parley: internal error, please report it: ${describe(error)}\n`);
     watch.stopTaking?.();
     await watch.orchestrator?.abandon();
   });

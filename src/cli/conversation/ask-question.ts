@@ -1,5 +1,5 @@
-// Asks a person one question on the terminal until it is clear what they want: an answer, to leave it, to cancel, or
-// nothing because the question does not wait any more. Sends nothing itself.
+// Asks a person one question on the terminal until they answer, leave it, cancel the run, or the question stops
+// waiting. Sends nothing itself.
 import { createDialogue, type Given } from '../../terminal/answer.js';
 import type { Question } from '../../terminal/question-text.js';
 import { paint } from '../../terminal/style.js';
@@ -19,11 +19,11 @@ export type Outcome =
 export interface AskOptions {
   readonly question: Question;
   readonly asker: LineAsker;
-  // Resolves when the question does not wait any more.
+  // Resolves when the question no longer waits.
   readonly news?: Promise<void>;
 }
 
-// Returns a function that asks until something is decided; it can be called again if that could not be done.
+// Returns a function that asks until the person has decided. It can be called again if the decision could not be sent.
 export function prepareQuestion({ question, asker, news }: AskOptions, io: Io): () => Promise<Outcome> {
   const pages = new QuestionPages(question, styleOf(io), io);
   return async () => {
@@ -42,7 +42,7 @@ export function prepareQuestion({ question, asker, news }: AskOptions, io: Io): 
   };
 }
 
-// The reply as the orchestrator takes it.
+// The reply in the form that the orchestrator accepts.
 export function replyOf(interactionId: string, given: Reply) {
   if (given.kind === 'finish') return { interaction_id: interactionId, finish: true };
   return { interaction_id: interactionId, response: given.response, ...(given.review ? { review: given.review } : {}) };

@@ -1,6 +1,6 @@
-// Asks a person on the terminal, line by line. Ctrl-C and Ctrl-D are answers too, and so is news that the question does
-// not wait any more. A pasted text of several lines is one answer, sent by Enter. The terminal is as before when it is
-// closed, also when the process is ended by a signal.
+// Reads lines that a person types. Ctrl-C, Ctrl-D and the news that the question no longer waits are results as well.
+// A pasted text of several lines is one answer, sent by Enter. Closing it restores the terminal; a signal that ends the
+// process restores it as well.
 import { createInterface, type Interface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
@@ -8,6 +8,7 @@ import { nameInLine } from '../../kernel/visible-text.js';
 import { MAX_PASTE_CHARS, PASTE_OFF, PASTE_ON, PasteReader, type PasteEvent } from '../../terminal/paste.js';
 import { fitLine } from '../../terminal/safe-text.js';
 import type { Io } from '../io.js';
+import { texts } from '../language/language.js';
 
 export type Typed =
   | { readonly kind: 'line'; readonly text: string }
@@ -15,9 +16,9 @@ export type Typed =
   | { readonly kind: 'end' }
   | { readonly kind: 'news' };
 
-// Long enough for what the terminal holds to arrive.
+// Long enough for buffered terminal input to arrive.
 const SETTLE_MS = 60;
-// Of a long paste the beginning and the end are shown.
+// How many lines are shown at the beginning and at the end of a long paste.
 const SHOWN_LINES = 5;
 const ERASE_BELOW = '\r\u001b[J';
 const PRINTABLE = /^[^\p{C}]*$/u;
@@ -30,7 +31,7 @@ export class LineAsker {
   readonly #pastes = new PasteReader();
   readonly #decoder = new StringDecoder('utf8');
   readonly #release: () => void;
-  // What was typed ahead.
+  // Input that was typed before it was asked for.
   readonly #typed: Typed[] = [];
   // Lines that were pasted and are not sent yet.
   #pasted: string[] = [];
@@ -40,24 +41,24 @@ export class LineAsker {
 
   constructor(io: Io) {
     this.#io = io;
-    // The line editor sets the terminal through it, also when the process is stopped and continued.
+    // The line editor sets raw mode through this stream, also after the process was suspended and resumed.
     this.#keys = Object.assign(new PassThrough(), { setRawMode: (isRaw: boolean) => this.#setRawMode(isRaw) });
     this.#reader = createInterface({ input: this.#keys, output: io.stdout, terminal: true, historySize: 0 });
-    this.#reader.on('line', (text) => this.#takeLine(text));
+    this.#reader.on('line', (text) => this.#handleLine(text));
     this.#reader.on('SIGINT', () => this.#interrupt());
     this.#reader.on('close', () => {
       this.#isClosed = true;
-      this.#give({ kind: 'end' });
+      this.#deliverInput({ kind: 'end' });
     });
     this.#release = io.holdTerminal(() => this.#setRawMode(false));
     io.stdin.on('data', this.#onData);
     io.stdin.on('end', this.#onEnd);
-    // It was read to its end before: nothing more can be typed.
+    // stdin has already ended, so no more input can arrive.
     if (io.stdin.readableEnded) this.#keys.end();
     io.stdin.resume();
   }
 
-  // Forgets what was typed or pasted before there was a question: it is no answer to it.
+  // Discards input from before the question was shown: it cannot be an answer to it.
   async forgetTyped(): Promise<void> {
     await new Promise<void>((resolve) => this.#io.timers.set(SETTLE_MS, resolve));
     this.#pastes.forget();
@@ -67,7 +68,7 @@ export class LineAsker {
   }
 
   ask(prompt: string, news?: Promise<void>): Promise<Typed> {
-    // Also what was forgotten cannot bring an ended input back.
+    // stdin has ended, so no answer can arrive.
     if (this.#isClosed) return Promise.resolve({ kind: 'end' });
     this.#reader.setPrompt(prompt);
     this.#reader.prompt();
@@ -75,11 +76,11 @@ export class LineAsker {
     if (ahead) return Promise.resolve(ahead);
     return new Promise((resolve) => {
       this.#deliver = resolve;
-      void news?.then(() => this.#deliver === resolve && this.#give({ kind: 'news' }));
+      void news?.then(() => this.#deliver === resolve && this.#deliverInput({ kind: 'news' }));
     });
   }
 
-  // The terminal is as it was before.
+  // Restores the terminal.
   close(): void {
     this.#deliver = null;
     this.#cancelPause?.();
@@ -104,16 +105,16 @@ export class LineAsker {
   #handle(events: readonly PasteEvent[]): void {
     for (const event of events) {
       if (event.kind === 'keys') this.#keys.write(event.text);
-      else this.#takePaste(event.text);
+      else this.#handlePaste(event.text);
     }
   }
 
-  // One line is typed text like any other. Of several, the last can still be edited; the others wait for Enter.
-  #takePaste(text: string | null): void {
+  // A single pasted line is treated as typed text. Of several lines, the last stays editable; the others wait for
+  // Enter.
+  #handlePaste(text: string | null): void {
     if (text === null) {
       const limit = MAX_PASTE_CHARS.toLocaleString('en');
-      const way = 'Send a file: parley reply RUN - < FILE';
-      this.#tell(`The pasted text has more than ${limit} characters: nothing of it was taken. ${way}`);
+      this.#notify(texts().say.pasteTooLong(limit));
       return;
     }
     const lines = text.split('\n');
@@ -124,8 +125,8 @@ export class LineAsker {
     const last = PRINTABLE.test(lines.at(-1) ?? '') ? (lines.pop() ?? '') : '';
     this.#pasted.push(...lines);
     const count = this.#pasted.length + (last === '' ? 0 : 1);
-    const notice = `pasted ${count} ${count === 1 ? 'line' : 'lines'}; Enter sends, Ctrl-C discards`;
-    this.#tell([...this.#excerpt(), notice].join('\n'));
+    const notice = texts().say.pasted(count);
+    this.#notify([...this.#excerpt(), notice].join('\n'));
     if (last !== '') this.#keys.write(last);
   }
 
@@ -133,26 +134,26 @@ export class LineAsker {
     const lines = this.#pasted;
     const draw = (line: string): string => fitLine(`| ${nameInLine(line)}`, this.#io.terminal.columns() - 1);
     if (lines.length <= 2 * SHOWN_LINES) return lines.map(draw);
-    const gap = `… ${lines.length - 2 * SHOWN_LINES} more lines`;
+    const gap = texts().say.moreLines(lines.length - 2 * SHOWN_LINES);
     return [...lines.slice(0, SHOWN_LINES).map(draw), gap, ...lines.slice(-SHOWN_LINES).map(draw)];
   }
 
-  #takeLine(text: string): void {
+  #handleLine(text: string): void {
     const lines = this.#pasted;
     this.#pasted = [];
-    this.#give({ kind: 'line', text: [...lines, text].join('\n') });
+    this.#deliverInput({ kind: 'line', text: [...lines, text].join('\n') });
   }
 
-  // The first Ctrl-C takes back what was pasted.
+  // The first Ctrl-C discards pasted text.
   #interrupt(): void {
-    if (this.#pasted.length === 0) return this.#give({ kind: 'interrupt' });
+    if (this.#pasted.length === 0) return this.#deliverInput({ kind: 'interrupt' });
     this.#pasted = [];
     this.#emptyLine();
-    this.#tell('The pasted text was discarded.');
+    this.#notify(texts().say.pasteDiscarded);
   }
 
-  // Above the prompt, which is drawn anew.
-  #tell(text: string): void {
+  // Prints above the prompt, then redraws the prompt.
+  #notify(text: string): void {
     this.#io.stdout.write(`${ERASE_BELOW}${text.replaceAll('\n', '\r\n')}\r\n`);
     this.#reader.prompt(true);
   }
@@ -167,10 +168,10 @@ export class LineAsker {
     this.#io.stdout.write(isRaw ? PASTE_ON : PASTE_OFF);
   }
 
-  #give(typed: Typed): void {
+  #deliverInput(typed: Typed): void {
     const deliver = this.#deliver;
     this.#deliver = null;
-    // Whatever comes instead of a line leaves the cursor behind the prompt.
+    // Without a typed line, the cursor is still on the line of the prompt.
     if (deliver && typed.kind !== 'line') this.#io.stdout.write('\n');
     if (deliver) deliver(typed);
     else this.#typed.push(typed);

@@ -1,5 +1,6 @@
-// Cancels a run from the command line: by itself if nobody writes, else through the server or the worker that plays it.
-import { RequestError } from '../../run/request-error.js';
+// Cancels a run from the command line: directly if no process writes to the data directory, otherwise through the
+// server or the worker that runs it.
+import { RequestError, refusal } from '../../run/request-error.js';
 import { isTerminal } from '../../run/statechart.js';
 import { readWriter } from '../../store/sqlite/data-dir.js';
 import type { RunRecord } from '../../store/store.js';
@@ -9,7 +10,7 @@ import { findServer } from '../serving/server.js';
 import { isAlive } from '../writer-alive.js';
 
 const POLL_MS = 50;
-// Longer than the grace an engine gets, and than it takes to end one that does not listen.
+// Longer than the grace period of an engine plus the time to kill one that ignores it.
 const PATIENCE_MS = 30_000;
 
 export async function cancelRun(path: string, runId: string, io: Io): Promise<RunRecord> {
@@ -19,7 +20,7 @@ export async function cancelRun(path: string, runId: string, io: Io): Promise<Ru
     return untilEnded(path, runId, io);
   }
   try {
-    // Loaded when it is needed: it is most of Parley.
+    // Loaded on demand, because it is most of Parley.
     const { actorOf, openWriter } = await import('../open-writer.js');
     const writer = await openWriter(path, io, { plays: false });
     try {
@@ -37,19 +38,15 @@ export async function cancelRun(path: string, runId: string, io: Io): Promise<Ru
 
 async function untilEnded(path: string, runId: string, io: Io): Promise<RunRecord> {
   const data = await openToRead(path, io);
-  const begun = io.clock.now();
+  const startedAt = io.clock.now();
   try {
     for (;;) {
       const run = await data?.store.loadRun(runId);
-      if (!run) throw new RequestError('RUN_NOT_FOUND', `there is no run ${runId}`);
+      if (!run) throw refusal('RUN_NOT_FOUND.unknown', { run: runId });
       if (run.status === 'canceled') return run;
-      if (isTerminal(run.status))
-        throw new RequestError('RUN_ENDED', `run ${runId} has ${run.status} before it could be canceled`);
-      if (io.clock.now() - begun > PATIENCE_MS)
-        throw new RequestError(
-          'DATA_DIR_IN_USE',
-          `the worker of run ${runId} was asked to cancel it, but it is still ${run.status}`,
-        );
+      if (isTerminal(run.status)) throw refusal('RUN_ENDED.before_cancel', { run: runId, status: run.status });
+      if (io.clock.now() - startedAt > PATIENCE_MS)
+        throw refusal('DATA_DIR_IN_USE.cancel', { run: runId, status: run.status });
       await new Promise((resolve) => io.timers.set(POLL_MS, () => resolve(null)));
     }
   } finally {

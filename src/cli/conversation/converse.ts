@@ -1,5 +1,5 @@
-// A run in front of a person or a program: shown as it goes on, answered in place, and left or canceled by Ctrl-C.
-// Whatever happens here, the run itself is safe: its worker goes on, and its questions wait.
+// Shows a run to a person or a program while it continues, lets a person answer its questions, and leaves or cancels it
+// on Ctrl-C. A failure here does not affect the run: its worker continues, and its questions stay pending.
 import { loadRun } from '../../journal/load-run.js';
 import { RequestError } from '../../run/request-error.js';
 import { isTerminal } from '../../run/statechart.js';
@@ -20,31 +20,24 @@ import { pageRows } from './question-pages.js';
 import { startWork, type Work } from './start-work.js';
 import { styleOf } from '../style.js';
 import { runLine } from './tell.js';
-import type { Job } from './worker.js';
+import type { Job } from './assignment.js';
+import { explainRefusal, texts } from '../language/language.js';
 
 const POLL_MS = 250;
 
-// What a person can do about a failure before trying again.
-const ADVICE: Readonly<Record<string, string>> = {
-  AUTO_MODE_CANNOT_ASK: 'The run was unattended. Start it again with --interactive (-i) to let the agent ask you.',
-  ENGINE_NOT_FOUND: 'parley doctor tells which engines there are, and where it looked',
-};
-
 export interface ConverseOptions {
+  readonly runId: string;
+  // The worker or server that runs the turn; null if this command started none.
+  readonly work: Work | null;
   readonly json: boolean;
-  // Questions are answered in place; else the command ends when the run waits.
+  // Lets the person answer questions here; otherwise the command ends when the run waits.
   readonly answer: boolean;
+  // The last event that the person has seen.
   readonly cursor?: number;
 }
 
-export async function converse(
-  data: ReadData,
-  runId: string,
-  work: Work | null,
-  options: ConverseOptions,
-  io: Io,
-): Promise<number> {
-  return new Conversation(data, runId, work, options, io).run();
+export async function converse(data: ReadData, options: ConverseOptions, io: Io): Promise<number> {
+  return new Conversation(data, options, io).run();
 }
 
 class Conversation {
@@ -54,23 +47,23 @@ class Conversation {
   readonly #io: Io;
   readonly #follower: Follower;
   #work: Work | null;
-  // Interrupted before anybody watched.
+  // A signal arrived before this command watched the run.
   #early: boolean;
   #rescued = false;
 
-  constructor(data: ReadData, runId: string, work: Work | null, options: ConverseOptions, io: Io) {
+  constructor(data: ReadData, options: ConverseOptions, io: Io) {
     this.#data = data;
-    this.#runId = runId;
-    this.#work = work;
-    this.#early = work?.interrupted ?? false;
+    this.#runId = options.runId;
+    this.#work = options.work;
+    this.#early = options.work?.interrupted ?? false;
     this.#options = options;
     this.#io = io;
     const viewer = options.json ? createLineViewer(io) : createScreenViewer(io, styleOf(io), this.#pageOptions());
-    this.#follower = new Follower({ store: data.store, runId, viewer }, options.cursor ?? 0, io);
+    this.#follower = new Follower({ store: data.store, runId: options.runId, viewer }, options.cursor ?? 0, io);
   }
 
   async run(): Promise<number> {
-    // Whoever stops reading leaves the run to itself.
+    // If the reader closes the pipe, the run continues unwatched.
     this.#io.setBrokenPipeCode(EXIT.interrupted);
     for (;;) {
       const watched = await this.#watch();
@@ -79,16 +72,16 @@ class Conversation {
     }
   }
 
-  // Until the run waits or has ended, or the person interrupts.
+  // Watches until the run waits or has ended, or the person interrupts.
   async #watch(): Promise<Watched> {
     const stops: (() => void)[] = [];
     const leave = new Promise<void>((resolve) => {
-      const take = (): void => (this.#isPerson() ? resolve() : this.#interrupt());
+      const handleSignal = (): void => (this.#isPerson() ? resolve() : this.#interrupt());
       stops.push(
-        this.#io.onSignal('SIGINT', take),
+        this.#io.onSignal('SIGINT', handleSignal),
         this.#io.onSignal('SIGTERM', () => this.#interrupt()),
       );
-      if (this.#early) take();
+      if (this.#early) handleSignal();
       this.#early = false;
     });
     try {
@@ -111,7 +104,7 @@ class Conversation {
     }
   }
 
-  // Where questions are answered, a long approval is shown page by page.
+  // A long approval is shown page by page if it can be answered here.
   #pageOptions(): { readonly firstPage?: () => number } {
     return this.#options.answer && this.#isPerson() ? { firstPage: () => pageRows(this.#io) } : {};
   }
@@ -120,7 +113,7 @@ class Conversation {
     return this.#io.terminal.stdin && this.#io.terminal.stdout && !this.#options.json;
   }
 
-  // Our own worker, or whoever works for the directory now.
+  // Whether our own worker, or another writer of the directory, still runs.
   async #isAlive(): Promise<boolean> {
     return this.#work?.alive() === true || this.#data.hasWriter();
   }
@@ -135,41 +128,38 @@ class Conversation {
     this.#early = this.#work.interrupted;
   }
 
-  // Nobody plays it any more: a new worker ends it with its code. Once is enough; else something is broken.
+  // The worker of the run has exited: a new worker ends the run with its error code. Tried once; a second time would be
+  // a defect.
   async #rescue(run: RunRecord): Promise<number | null> {
     if (this.#rescued) return this.#end(run);
     this.#rescued = true;
-    await this.#settle();
+    await this.#runDueWork();
     return null;
   }
 
   async #askWhatNow(run: RunRecord): Promise<number | null> {
     const asker = new LineAsker(this.#io);
     try {
-      const chosen = await this.#choose(
-        asker,
-        'The agent is still at work.',
-        '[l]eave it running, [c]ancel it, or Enter to go on watching',
-      );
+      const chosen = await this.#choose(asker, {
+        state: texts().say.stillWorking,
+        choices: texts().say.stillWorkingChoices,
+      });
       if (chosen === 'cancel') this.#interrupt();
       if (chosen !== 'leave') return null;
     } finally {
       asker.close();
     }
-    // It may have stopped by itself while the person thought about it.
+    // The run may have stopped while the person was deciding.
     const { status } = await loadRun(this.#data.store, run.run_id);
     if (isTerminal(status)) return null;
     if (status === 'waiting_user') return this.#endLater();
-    this.#say(
-      `left running: ${run.run_id}\n  parley watch ${run.run_id}    goes on watching\n  parley cancel ` +
-        `${run.run_id}   ends it`,
-    );
+    this.#say(texts().say.leftRunning(run.run_id));
     return EXIT.interrupted;
   }
 
   async #answer(run: RunRecord): Promise<number | null> {
     const pending = await this.#data.store.loadPending(run.run_id);
-    // Somebody was quicker.
+    // Another answer came first.
     if (!pending) return null;
     const asker = new LineAsker(this.#io);
     const { news, stop } = this.#watchForNews(pending);
@@ -190,12 +180,11 @@ class Conversation {
       if (outcome.kind === 'later') return this.#endLater();
       if (outcome.kind === 'cancel') return this.#cancel();
       if (outcome.kind === 'interrupt') {
-        const chosen = await this.#choose(
-          asker,
-          'The question waits.',
-          '[l]eave it waiting, [c]ancel the run, or Enter to answer',
+        const chosen = await this.#choose(asker, {
+          state: texts().say.questionWaits,
+          choices: texts().say.questionChoices,
           news,
-        );
+        });
         if (chosen === 'news') return this.#afterNews(pending);
         if (chosen === 'cancel') return this.#cancel();
         if (chosen === 'leave') return this.#endLater();
@@ -203,7 +192,7 @@ class Conversation {
     }
   }
 
-  // False: it could not be given just now, and the person may try again.
+  // Returns false if the reply could not be sent and the person may try again.
   async #reply(pending: InteractionRecord, given: Reply): Promise<boolean> {
     try {
       await this.#start({ type: 'reply', run_id: this.#runId, reply: replyOf(pending.interaction_id, given) });
@@ -212,7 +201,7 @@ class Conversation {
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       if (error.code === 'RUN_NOT_WAITING' || error.code === 'INTERACTION_STALE') return true;
-      this.#say(safeText(error.message));
+      this.#say(safeText(explainRefusal(error).message));
       return false;
     }
   }
@@ -222,7 +211,7 @@ class Conversation {
     return null;
   }
 
-  // Another answer came first, or the time of the question is over.
+  // Resolves when another answer came first or the question timed out.
   #watchForNews(pending: InteractionRecord): { news: Promise<void>; stop: () => void } {
     let cancel: (() => void) | null = null;
     const news = new Promise<void>((resolve) => {
@@ -238,16 +227,16 @@ class Conversation {
 
   async #afterNews(pending: InteractionRecord): Promise<null> {
     const now = await this.#data.store.loadInteraction(pending.interaction_id);
-    // Nobody is there to decide it, so a worker is asked to.
-    if (now?.state === 'pending') await this.#settle();
+    // No process decides the expired question, so a worker is started for it.
+    if (now?.state === 'pending') await this.#runDueWork();
     return null;
   }
 
-  async #settle(): Promise<void> {
+  async #runDueWork(): Promise<void> {
     try {
-      await this.#start({ type: 'settle', run_id: this.#runId });
+      await this.#start({ type: 'run_due', run_id: this.#runId });
     } catch (error) {
-      // Whoever writes there now has done it when it began.
+      // The process that writes there now ran all due work when it started.
       if (!(error instanceof RequestError) || error.code !== 'DATA_DIR_IN_USE') throw error;
     }
   }
@@ -262,12 +251,11 @@ class Conversation {
       const pending = await this.#data.store.loadPending(run.run_id);
       this.#io.stdout.write(`${runLine(run, pending, this.#io.clock.now())}\n`);
     } else if (run.status === 'waiting_user') {
-      this.#say(`waits for an answer: ${run.run_id}\n  parley reply ${run.run_id}`);
+      this.#say(texts().say.waiting(run.run_id));
     } else if (run.status === 'failed') {
-      const advice = ADVICE[run.error?.code ?? ''];
-      // Why it failed was shown with the conversation.
-      const ways = `Try again: parley retry ${run.run_id}    More: parley show ${run.run_id} --details`;
-      this.#say(`${advice === undefined ? '' : `${advice}\n`}${ways}`);
+      const advice = run.error?.hint;
+      // The conversation has already shown why it failed.
+      this.#say(`${advice === undefined ? '' : `${advice}\n`}${texts().say.retryOrShow(run.run_id)}`);
     }
     return exitCodeOf(run.status);
   }
@@ -276,16 +264,14 @@ class Conversation {
     this.#io.stderr.write(`${text}\n`);
   }
 
-  // What there is to choose stands above the prompt: a line editor needs a prompt that fits on its line. Asks until it
-  // is clear.
+  // Prints the choices above the prompt, because a line editor needs a prompt that fits on one line. Asks until the
+  // person types one of them, or until `news` resolves.
   async #choose(
     asker: LineAsker,
-    what: string,
-    choices: string,
-    news?: Promise<void>,
+    { state, choices, news }: { readonly state: string; readonly choices: string; readonly news?: Promise<void> },
   ): Promise<'leave' | 'cancel' | 'on' | 'news'> {
     const style = styleOf(this.#io);
-    this.#io.stdout.write(`${paint(style, 'bold', wrapText(what, style.width))}\n`);
+    this.#io.stdout.write(`${paint(style, 'bold', wrapText(state, style.width))}\n`);
     for (;;) {
       this.#io.stdout.write(`${wrapText(choices, style.width)}\n`);
       const typed = await asker.ask('> ', news);

@@ -1,5 +1,5 @@
-// Shows a run while it goes on, from a cursor until it waits or has ended. It only reads the store: the run does not
-// know that it is watched. Events as lines for programs, a conversation with a progress line for people.
+// Shows a run from a cursor until it waits or has ended. Only reads the store, so watching never affects the run.
+// Programs get events as lines, people a conversation with a progress line.
 import type { FcmpEvent } from '../../fcmp/event.js';
 import { damageIn, readStoredJson } from '../../kernel/stored-json.js';
 import { isTerminal } from '../../run/statechart.js';
@@ -9,16 +9,17 @@ import { progressLine } from '../../terminal/progress.js';
 import { Screen } from '../../terminal/screen.js';
 import type { Style } from '../../terminal/style.js';
 import { headOf, loadReadable } from '../../journal/load-run.js';
-import { describePiece, joinPieces, readReadable, type DamagedPiece } from '../../journal/read-readable.js';
-import { LineWriter, type Io } from '../io.js';
-import { tellDamage } from '../reading/tell-damage.js';
+import { readReadable } from '../../journal/read-readable.js';
+import { drained, LineWriter, type Io } from '../io.js';
+import { DamageReport } from '../reading/report-damage.js';
+import { texts } from '../language/language.js';
 
 const POLL_MS = 50;
-// After so many looks without news, a word that is not known to be whole is shown as it stands.
+// After this many polls without news, an incomplete word is shown as it is.
 const QUIET_LOOKS = 3;
 const PAGE = 500;
 
-export type Stop = 'waiting' | 'ended' | 'lost' | 'left';
+type Stop = 'waiting' | 'ended' | 'lost' | 'left';
 
 export interface Watched {
   readonly stop: Stop;
@@ -26,13 +27,13 @@ export interface Watched {
 }
 
 export interface Viewer {
-  // The next events, in their order.
+  // Shows the next events, in order.
   show(lines: readonly string[]): Promise<void>;
-  // Nothing is new.
+  // Called when a poll found nothing new.
   idle(): void;
-  // Makes room for a question to the person; the conversation goes on below it.
+  // Makes room for a question to the person; the conversation continues below it.
   stepAside(): void;
-  // Shows nothing more for now.
+  // Finishes the output; nothing more is shown for now.
   rest(): void;
 }
 
@@ -41,13 +42,13 @@ export interface FollowOptions {
   readonly runId: string;
   readonly viewer: Viewer;
   readonly protocol?: Protocol;
-  // A run that waits is watched on.
+  // Continues to watch while the run waits.
   readonly throughWaiting?: boolean;
-  // False when nobody works on it any more.
+  // False when no process works on the run.
   readonly isAlive?: () => boolean | Promise<boolean>;
   // Resolves when the person wants to stop watching.
   readonly leave?: Promise<void>;
-  // Called when it begins to wait, where that is watched through.
+  // Called when the run starts to wait, with throughWaiting.
   readonly onWaiting?: () => void;
 }
 
@@ -75,14 +76,14 @@ export class Follower {
     } = { ...this.#options, ...changes };
     let left = false;
     let waiting = false;
-    // One for all the pauses: each of its own would stay until the end.
+    // One listener for all pauses: a listener per pause would accumulate until the end.
     void leave?.then(() => {
       left = true;
       this.#wake?.();
     });
     for (;;) {
       const alive = await isAlive();
-      // Read before its events: when there are none, it is known up to this state.
+      // The run is read before its events: if there are no new events, this state is current.
       const run = await loadReadable(store, runId);
       const { lines, lastSeq, damaged } = await readReadable(store, {
         runId,
@@ -91,11 +92,13 @@ export class Follower {
         limit: PAGE,
         head: headOf(run, protocol),
       });
-      tellDamaged(protocol, damaged, this.#io);
+      const damage = new DamageReport(protocol, this.#io);
+      damage.add(damaged);
+      damage.end();
       const isNew = lastSeq > this.#seq;
       this.#seq = lastSeq;
       if (left) {
-        // What was read is shown: it will not be read again.
+        // Shows the lines that were read, because the cursor is already behind them.
         await viewer.show(lines);
         viewer.stepAside();
         return { stop: 'left', run };
@@ -104,7 +107,7 @@ export class Follower {
         await viewer.show(lines);
         continue;
       }
-      const stop = stopOf(run, alive, throughWaiting);
+      const stop = stopOf(run, { alive, throughWaiting });
       if (stop) {
         viewer.rest();
         return { stop, run };
@@ -127,30 +130,26 @@ export class Follower {
   }
 }
 
-function stopOf(run: RunRecord, alive: boolean, throughWaiting: boolean): Stop | null {
+function stopOf(
+  run: RunRecord,
+  { alive, throughWaiting }: { readonly alive: boolean; readonly throughWaiting: boolean },
+): Stop | null {
   if (isTerminal(run.status)) return 'ended';
   if (run.status === 'waiting_user') return throughWaiting ? null : 'waiting';
   return alive ? null : 'lost';
 }
 
-// The text of an event; a line that is no JSON shows as such and does not end the conversation.
+// Renders an event. A line that is not JSON is shown as damaged and does not end the conversation.
 export function push(view: ConversationView, line: string): string {
   try {
     return view.push(readStoredJson(line) as FcmpEvent);
   } catch (error) {
     if (!damageIn(error)) throw error;
-    return '(a damaged event)\n';
+    return `${texts().say.damagedEvent}\n`;
   }
 }
 
-export function tellDamaged(protocol: Protocol, pieces: readonly DamagedPiece[], io: Io): void {
-  tellDamage(
-    joinPieces(pieces).map((piece) => describePiece(protocol, piece)),
-    io,
-  );
-}
-
-// For programs: each event as it is stored.
+// For programs: prints each event as it is stored.
 export function createLineViewer(io: Io): Viewer {
   const writer = new LineWriter(io);
   return {
@@ -173,6 +172,7 @@ export function createScreenViewer(io: Io, style: Style, options: Omit<ViewOptio
     show: async (lines) => {
       quiet = 0;
       screen.write(lines.map((line) => push(view, line)).join(''));
+      await drained(io.stdout);
     },
     idle: () => {
       quiet += 1;

@@ -1,7 +1,7 @@
 // parley inbox: lists the questions that wait for an answer, oldest first, numbered. On a terminal a number chooses
 // one; it is answered in place, and the list is shown again until nothing waits or the person leaves.
 import { unlessDamaged } from '../../kernel/stored-json.js';
-import { RequestError } from '../../run/request-error.js';
+import { RequestError, refusal } from '../../run/request-error.js';
 import { TAIL_CHARS } from '../../store/run-finder.js';
 import type { InteractionRecord, RunRecord } from '../../store/store.js';
 import { confirmSent } from '../../terminal/answer.js';
@@ -22,6 +22,7 @@ import { pageRows } from './question-pages.js';
 import { startWork } from './start-work.js';
 import { styleOf } from '../style.js';
 import { runLine } from './tell.js';
+import { explainRefusal, texts } from '../language/language.js';
 
 export interface InboxOptions extends DataOption {
   readonly limit: number;
@@ -33,22 +34,19 @@ interface Item {
   readonly pending: InteractionRecord;
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  approval: 'approve',
-  choose_one: 'choose',
-  confirm: 'confirm',
-  fill_fields: 'form',
-  open_text: 'answer',
-};
-const COLUMNS: readonly Column[] = [
-  { header: '#', align: 'right', whole: true },
-  { header: 'RUN', whole: true },
-  { header: 'WAITS', align: 'right', whole: true },
-  { header: 'ENGINE', droppable: true },
-  { header: 'WANTS', droppable: true },
-  { header: 'QUESTION' },
-  { header: 'TASK', droppable: true },
-];
+// Built for each table: the language is chosen after this module is loaded.
+function columns(): readonly Column[] {
+  const { run, waits, engine, wants, question, task } = texts().say.inboxHeaders;
+  return [
+    { header: '#', align: 'right', whole: true },
+    { header: run, whole: true },
+    { header: waits, align: 'right', whole: true },
+    { header: engine, droppable: true },
+    { header: wants, droppable: true },
+    { header: question },
+    { header: task, droppable: true },
+  ];
+}
 
 export async function inboxCommand(place: number | undefined, options: InboxOptions, io: Io): Promise<number> {
   const data = await openReader(options, io);
@@ -57,7 +55,7 @@ export async function inboxCommand(place: number | undefined, options: InboxOpti
     const items = data ? await listItems(data, options.limit) : [];
     if (options.json) return await printLines(items, io);
     if (!data || items.length === 0) {
-      io.stderr.write('Nothing is waiting for you.\n');
+      io.stderr.write(`${texts().say.nothingWaits}\n`);
       return EXIT.ok;
     }
     if (!isPerson) {
@@ -65,15 +63,15 @@ export async function inboxCommand(place: number | undefined, options: InboxOpti
       io.stdout.write(await renderItems(data, items, io));
       return EXIT.ok;
     }
-    return await answerInTurn(data, place ?? null, options, io);
+    return await answerInTurn(data, { first: place ?? null, limit: options.limit }, io);
   } finally {
     await data?.close();
   }
 }
 
 function needsTerminal(item: Item | undefined): RequestError {
-  const way = `parley reply ${item?.run.run_id ?? 'RUN'} TEXT`;
-  return new RequestError('INVALID_ARGUMENT', `Answering by number needs a terminal. Elsewhere: ${way}`);
+  const command = `parley reply ${item?.run.run_id ?? 'RUN'} TEXT`;
+  return refusal('INVALID_ARGUMENT.inbox_terminal', { command });
 }
 
 async function listItems({ store }: ReadData, limit: number): Promise<Item[]> {
@@ -100,8 +98,10 @@ async function renderItems({ store }: ReadData, items: readonly Item[], io: Io):
   const now = io.clock.now();
   const rows = items.map(({ run, pending }, index) => {
     const question = pending.question as unknown as Question;
-    const wants = question.channel === 'conversation' ? 'continue' : (KINDS[question.kind] ?? question.kind);
-    const age = `${formatAge(now - pending.asked_at)}${now > pending.due_at ? ' (overdue)' : ''}`;
+    const kind = question.channel === 'conversation' ? 'conversation' : question.kind;
+    const wants = texts().say.inboxKinds[kind] ?? kind;
+    const waited = formatAge(now - pending.asked_at);
+    const age = now > pending.due_at ? texts().say.overdue(waited) : waited;
     return [
       String(index + 1),
       names.get(run.run_id) ?? run.run_id,
@@ -112,16 +112,21 @@ async function renderItems({ store }: ReadData, items: readonly Item[], io: Io):
       run.spec.prompt,
     ];
   });
-  return renderTable(rows, COLUMNS, styleOf(io));
+  return renderTable(rows, columns(), styleOf(io));
 }
 
-// The list that a number was read from is the one that it is looked up in: new questions come at its end.
-async function answerInTurn(data: ReadData, first: number | null, options: InboxOptions, io: Io): Promise<number> {
+// Answers the question with the number `first`, then asks for the next number. A number stays valid between two lists,
+// because new questions are added at the end.
+async function answerInTurn(
+  data: ReadData,
+  { first, limit }: { readonly first: number | null; readonly limit: number },
+  io: Io,
+): Promise<number> {
   let place = first;
   for (;;) {
-    const items = await listItems(data, options.limit);
+    const items = await listItems(data, limit);
     if (items.length === 0) {
-      io.stderr.write('Nothing is waiting for you any more.\n');
+      io.stderr.write(`${texts().say.nothingWaitsNow}\n`);
       return EXIT.ok;
     }
     if (place === null) {
@@ -132,23 +137,23 @@ async function answerInTurn(data: ReadData, first: number | null, options: Inbox
     const item = items[place - 1];
     if (!item) {
       const waiting = items.length === 1 ? 'one is' : `${items.length} are`;
-      throw new RequestError('INVALID_ARGUMENT', `There is no question ${place}: ${waiting} waiting.`);
+      throw refusal('INVALID_ARGUMENT.inbox_place', { place, waiting });
     }
     await answerOne(data, item, io);
     place = null;
   }
 }
 
-// Null: the person leaves.
+// Returns null if the person leaves.
 async function choosePlace(count: number, io: Io): Promise<number | null> {
   const asker = new LineAsker(io);
   try {
     for (;;) {
-      const typed = await asker.ask(`1${count > 1 ? `-${count}` : ''} to answer, Enter to leave > `);
+      const typed = await asker.ask(texts().say.inboxPrompt(`1${count > 1 ? `-${count}` : ''}`));
       const text = typed.kind === 'line' ? typed.text.trim() : '';
       if (text === '' || text === 'q') return null;
       if (/^\d{1,9}$/.test(text) && Number(text) >= 1 && Number(text) <= count) return Number(text);
-      io.stderr.write(`There is no question ${safeText(text)}: type a number from 1 to ${count}.\n`);
+      io.stderr.write(`${texts().say.noSuchQuestion(safeText(text), count)}\n`);
     }
   } finally {
     asker.close();
@@ -166,25 +171,29 @@ async function answerOne(data: ReadData, { run, pending }: Item, io: Io): Promis
   try {
     await asker.forgetTyped();
     const askAgain = prepareQuestion({ question, asker }, io);
-    while (!(await settle(data, { run, pending }, await askAgain(), io)));
+    while (!(await applyOutcome(data, { run, pending, outcome: await askAgain() }, io)));
   } finally {
     asker.close();
   }
 }
 
-// False: the reply could not be given just now, and the person may try again.
-async function settle(data: ReadData, { run, pending }: Item, outcome: Outcome, io: Io): Promise<boolean> {
+// Returns false if the reply could not be sent and the person may try again.
+async function applyOutcome(
+  data: ReadData,
+  { run, pending, outcome }: Item & { readonly outcome: Outcome },
+  io: Io,
+): Promise<boolean> {
   if (outcome.kind === 'cancel') await cancelRun(data.path, run.run_id, io);
   if (outcome.kind !== 'reply' && outcome.kind !== 'finish') return true;
   const reply = replyOf(pending.interaction_id, outcome);
   try {
     await startWork({ data: data.path, job: { type: 'reply', run_id: run.run_id, reply } }, io);
-    const sent = outcome.kind === 'reply' ? confirmSent(outcome) : 'Finished.';
+    const sent = outcome.kind === 'reply' ? confirmSent(outcome) : texts().say.finished;
     io.stderr.write(`${wrapShown(sent, styleOf(io, 'stderr').width)}\n\n`);
     return true;
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    io.stderr.write(`${safeText(error.message)}\n`);
+    io.stderr.write(`${safeText(explainRefusal(error).message)}\n`);
     return error.code === 'RUN_NOT_WAITING' || error.code === 'INTERACTION_STALE';
   }
 }

@@ -1,10 +1,11 @@
-// What is to be approved, page by page where it does not fit on the screen. Knows whether all of it was shown.
+// Shows an approval page by page if it does not fit on the screen, and knows whether all of it was shown.
 import { renderQuestion, type Question } from '../../terminal/question-text.js';
 import type { Style } from '../../terminal/style.js';
 import type { Io } from '../io.js';
+import { texts } from '../language/language.js';
 
 const FEWEST_ROWS = 5;
-// The prompt, and a line of what was shown before.
+// One row for the prompt and one for the last line of the page before.
 const OTHER_ROWS = 2;
 
 // How many lines of a question are shown at once.
@@ -20,7 +21,7 @@ export class QuestionPages {
   #lines: readonly string[];
   #shown: number;
 
-  // The first page was shown already.
+  // The caller has already shown the first page.
   constructor(question: Question, style: Style, io: Io) {
     this.#question = question;
     this.#style = style;
@@ -32,7 +33,7 @@ export class QuestionPages {
 
   readonly hasMore = (): boolean => this.#question.kind === 'approval' && this.#shown < this.#lines.length;
 
-  // The next lines, with how many are left. After the window was resized it begins again: lines wrap elsewhere now.
+  // Returns the next page. Starts again after the window was resized, because lines now wrap elsewhere.
   next(): string {
     if (this.#style.width !== this.#width) {
       this.#width = this.#style.width;
@@ -44,10 +45,10 @@ export class QuestionPages {
     return this.#lines.slice(from, this.#shown).join('\n');
   }
 
-  // Null: there is nothing left.
+  // Returns how many lines are left, or null if all were shown.
   left(): string | null {
     if (!this.hasMore()) return null;
     const left = this.#lines.length - this.#shown;
-    return `${left} more ${left === 1 ? 'line' : 'lines'} of ${this.#lines.length}`;
+    return texts().say.linesLeft(left, this.#lines.length);
   }
 }

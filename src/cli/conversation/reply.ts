@@ -1,9 +1,9 @@
-// parley reply: answers the question of a run that waits, and plays the turn to its next stop.
+// parley reply: answers the question of a waiting run, and shows the run until it waits again or ends.
 import { parseJson, type Json } from '../../kernel/json.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
 import { headOf } from '../../journal/load-run.js';
-import { readReadable } from '../../journal/read-readable.js';
-import { RequestError } from '../../run/request-error.js';
+import { everyReadable } from '../../journal/read-readable.js';
+import { refusal, type RequestError } from '../../run/request-error.js';
 import { isTerminal } from '../../run/statechart.js';
 import type { DataDir } from '../../store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord } from '../../store/store.js';
@@ -14,7 +14,7 @@ import { converse } from './converse.js';
 import { withRun } from '../reading/find-run.js';
 import type { DataOption } from '../data-dir.js';
 import type { Io } from '../io.js';
-import { readPrompt, tellDetached } from './run.js';
+import { printDetached, readPrompt } from './run.js';
 import { startWork } from './start-work.js';
 
 const STATUS_WORDS: Readonly<Record<string, string>> = {
@@ -24,8 +24,11 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
 };
 
 export interface ReplyOptions extends DataOption {
+  // The answer as a person types it; - reads it from stdin.
+  readonly text?: string;
+  // The answer as JSON.
   readonly value?: string;
-  // The place of an option, counted from 1.
+  // The number of an option, counted from 1.
   readonly option?: number;
   readonly finish?: boolean;
   readonly interaction?: string;
@@ -34,34 +37,21 @@ export interface ReplyOptions extends DataOption {
   readonly json?: boolean;
 }
 
-export async function replyCommand(
-  meant: string,
-  given: string | undefined,
-  options: ReplyOptions,
-  io: Io,
-): Promise<number> {
+export async function replyCommand(runRef: string, options: ReplyOptions, io: Io): Promise<number> {
   const last = options.key === undefined ? 'waiting' : 'keyed';
-  return withRun(meant, { ...options, last }, io, async (data, run) => {
-    const asks = given === undefined && options.value === undefined && options.option === undefined && !options.finish;
+  return withRun({ ...options, runRef, last }, io, async (data, run) => {
+    const { text, value, option, finish } = options;
+    const asks = text === undefined && value === undefined && option === undefined && !finish;
     if (asks && run.status !== 'waiting_user') throw notWaiting(run);
     if (asks && !(io.terminal.stdin && io.terminal.stdout))
-      throw new RequestError(
-        'INVALID_ARGUMENT',
-        `say the answer: parley reply ${run.run_id} TEXT, or --option N, or --value JSON, or --finish`,
-      );
+      throw refusal('INVALID_ARGUMENT.no_answer', { run: run.run_id });
     const shown = run.heads.fcmp_seq;
-    // On a terminal the question is shown again, and asked.
-    if (asks)
-      return converse(
-        data,
-        run.run_id,
-        null,
-        { json: options.json ?? false, answer: true, cursor: await beforeQuestion(data, run) },
-        io,
-      );
+    const conversation = { runId: run.run_id, json: options.json ?? false, answer: true };
+    // Shows the question again on a terminal, and asks there.
+    if (asks) return converse(data, { ...conversation, work: null, cursor: await beforeQuestion(data, run) }, io);
     const interaction = await findInteraction(data, run, options);
-    const answer = options.finish ? null : await readAnswer(interaction, given, options, io);
-    // This command shows nothing of what it approves.
+    const answer = finish ? null : await readAnswer(interaction, options, io);
+    // This command does not show the request that it approves.
     const review = interaction.question['kind'] === 'approval' ? ({ review: 'unread' } as const) : {};
     const reply = {
       interaction_id: interaction.interaction_id,
@@ -70,71 +60,63 @@ export async function replyCommand(
     };
     const work = await startWork({ data: data.path, job: { type: 'reply', run_id: run.run_id, reply } }, io);
     if (answer !== null && !options.json) io.stderr.write(`${confirmSent(answer)}\n`);
-    if (!options.detach)
-      return converse(data, run.run_id, work, { json: options.json ?? false, answer: true, cursor: shown }, io);
-    return tellDetached(data, run.run_id, options, io);
+    if (!options.detach) return converse(data, { ...conversation, work, cursor: shown }, io);
+    return printDetached(data, conversation, io);
   });
 }
 
-// With a key, an answer may be given again after the question is over: then the first one is told.
+// With an idempotency key, a reply can be repeated after the question was answered: it returns the first result.
 async function findInteraction(data: DataDir, run: RunRecord, options: ReplyOptions): Promise<InteractionRecord> {
   const repeated = options.key === undefined ? null : await data.store.loadByKey(run.run_id, options.key);
-  const found =
+  const interaction =
     options.interaction === undefined
       ? (repeated ?? (await data.store.loadPending(run.run_id)))
       : await data.store.loadInteraction(options.interaction);
-  if (found) return found;
+  if (interaction) return interaction;
   if (options.interaction !== undefined)
-    throw new RequestError('INTERACTION_NOT_FOUND', `run ${run.run_id} has no interaction ${options.interaction}`);
+    throw refusal('INTERACTION_NOT_FOUND.unknown', { run: run.run_id, interaction: options.interaction });
   throw notWaiting(run);
 }
 
 function notWaiting(run: RunRecord): RequestError {
   const { run_id: id, status } = run;
-  const way = isTerminal(status) ? ` To follow up: parley continue ${id} "…"` : ' It is not waiting for an answer.';
   const state = STATUS_WORDS[status] ?? `is ${status}`;
-  return new RequestError('RUN_NOT_WAITING', `Run ${id} ${state}, so there is nothing to answer.${way}`);
+  return refusal(isTerminal(status) ? 'RUN_NOT_WAITING.ended' : 'RUN_NOT_WAITING.active', { run: id, state });
 }
 
 interface Answer {
   readonly response: Json;
-  // In words.
+  // The response in words.
   readonly sent: string;
 }
 
-// A text is read as in the dialogue; --option and --value leave nothing to be read.
-async function readAnswer(
-  interaction: InteractionRecord,
-  given: string | undefined,
-  options: ReplyOptions,
-  io: Io,
-): Promise<Answer> {
+// Interprets a text as the dialogue does; --option and --value need no interpretation.
+async function readAnswer(interaction: InteractionRecord, options: ReplyOptions, io: Io): Promise<Answer> {
   const question = interaction.question as unknown as Question;
-  const ways = [given, options.value, options.option].filter((each) => each !== undefined);
-  if (ways.length > 1)
-    throw new RequestError('INVALID_ARGUMENT', 'give one of TEXT, --option and --value, not several');
+  const sources = [options.text, options.value, options.option].filter((each) => each !== undefined);
+  if (sources.length > 1) throw refusal('INVALID_ARGUMENT.answers');
   if (options.value !== undefined) {
     const value = parseJson(options.value);
-    if (value === undefined) throw new RequestError('INVALID_ARGUMENT', `--value needs JSON, not ${options.value}`);
+    if (value === undefined) throw refusal('INVALID_ARGUMENT.value', { value: options.value });
     return { response: value, sent: options.value };
   }
   if (options.option !== undefined) {
     const read = answerByPlace(question, options.option);
-    if ('problem' in read) throw new RequestError('INVALID_ARGUMENT', read.problem);
+    if ('problem' in read) throw refusal('INVALID_ARGUMENT.answer', { problem: read.problem });
     return { response: read.value, sent: read.sent };
   }
-  const typed = await readPrompt(given ?? '', io);
-  // Several fields are one answer here; who wants them apart gives --value.
+  const typed = await readPrompt(options.text ?? '', io);
+  // A text answers a form as a whole; --value answers its fields separately.
   if (question.fields && question.fields.length > 0) return { response: typed, sent: JSON.stringify(typed) };
   const read = createDialogue(question).give(typed);
   if (read.kind === 'reply') return read;
-  // A line that would go on, in a dialogue.
+  // A line that the dialogue would continue with the next line.
   if (read.kind === 'more') return { response: typed, sent: JSON.stringify(typed) };
-  if (read.kind !== 'problem') throw new RequestError('INVALID_ARGUMENT', 'use --finish, or parley cancel');
-  throw new RequestError('INVALID_ARGUMENT', `${read.message}${waysOut(typed, question)}`);
+  if (read.kind !== 'problem') throw refusal('INVALID_ARGUMENT.finish_or_cancel');
+  throw refusal('INVALID_ARGUMENT.answer', { problem: `${read.message}${waysOut(typed, question)}` });
 }
 
-// How to say without words which reading of the text is meant.
+// Lists the options that name each reading of an ambiguous text.
 function waysOut(typed: string, { options }: Question): string {
   const choice = chooseOption(options, typed.trim());
   if (choice.kind !== 'ambiguous') return '';
@@ -144,13 +126,12 @@ function waysOut(typed: string, { options }: Question): string {
 
 // The cursor right before the pending question.
 export async function beforeQuestion(data: DataDir, run: RunRecord): Promise<number> {
-  const { lines } = await readReadable(data.store, {
-    runId: run.run_id,
-    protocol: 'fcmp',
-    afterSeq: 0,
-    limit: Number.MAX_SAFE_INTEGER,
-    head: headOf(run, 'fcmp'),
-  });
-  const events = lines.map((line) => readStoredJson(line) as { type: string; seq: number });
-  return (events.findLast(({ type }) => type === 'user.input.required')?.seq ?? 1) - 1;
+  const journal = { runId: run.run_id, protocol: 'fcmp', afterSeq: 0, head: headOf(run, 'fcmp') } as const;
+  let asked = 1;
+  for await (const { lines } of everyReadable(data.store, journal))
+    for (const line of lines) {
+      const { type, seq } = readStoredJson(line) as { type: string; seq: number };
+      if (type === 'user.input.required') asked = seq;
+    }
+  return asked - 1;
 }

@@ -1,5 +1,4 @@
-// parley run, continue, fork and retry: a new run, in front of the person until it waits or has ended, or left to
-// itself.
+// parley run, continue, fork and retry: start a new run, and show it until it waits or ends, or detach from it.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
@@ -9,10 +8,9 @@ import { isObject, parseJson, type Json, type JsonObject } from '../../kernel/js
 import type { CreateRunRequest } from '../../commands/create-request.js';
 import { forceOf } from '../../commands/force-of.js';
 import { checkModel } from '../../run/model-name.js';
-import type { ExecutionMode } from '../../run/attempt.js';
-import { RequestError } from '../../run/request-error.js';
-import { parseRuntimeOptions } from '../../run/runtime-options.js';
+import { refusal } from '../../run/request-error.js';
 import type { DataDir } from '../../store/sqlite/data-dir.js';
+import { chooseMode } from './choose-mode.js';
 import { converse } from './converse.js';
 import { withRun } from '../reading/find-run.js';
 import { EXIT, type Io } from '../io.js';
@@ -20,10 +18,13 @@ import { dataDirOf, resolvePath, type DataOption } from '../data-dir.js';
 import { startWork } from './start-work.js';
 import { openToRead } from '../open-data.js';
 import { runLine } from './tell.js';
-import type { Job } from './worker.js';
+import type { Job } from './assignment.js';
 import { reasonOf } from '../../kernel/system-error.js';
+import { texts } from '../language/language.js';
 
 export interface RunOptions extends DataOption {
+  // The text for the agent; - reads it from stdin.
+  readonly prompt: string;
   readonly interactive?: boolean;
   readonly auto?: boolean;
   readonly cwd?: string;
@@ -40,22 +41,24 @@ export interface RunOptions extends DataOption {
 }
 
 export type StartOptions = Pick<RunOptions, 'data' | 'detach' | 'json' | 'force'>;
+export type FollowUpOptions = StartOptions & Pick<RunOptions, 'prompt'>;
 
-export async function runCommand(engine: string, prompt: string, options: RunOptions, io: Io): Promise<number> {
-  // What can be told at once is told before a process is started for it.
+export async function runCommand(engine: string, options: RunOptions, io: Io): Promise<number> {
+  // Reports mistakes before it starts a process.
   findEngine(engine);
   if (options.model !== undefined) checkModel(options.model);
-  parseRuntimeOptions(readPairs(options.option, 'option', readValue));
+  const runtimeOptions = readPairs(options.option, 'option', readValue);
+  await checkOptions(runtimeOptions);
   const cwd = options.scratch ? null : folderOf(options, io);
   const request: CreateRunRequest = {
     engine,
-    prompt: await readPrompt(prompt, io),
-    execution_mode: modeOf(options, io),
+    prompt: await readPrompt(options.prompt, io),
+    execution_mode: chooseMode(options, dataDirOf(options, io), io),
     ...(cwd === null ? {} : { cwd }),
     ...(options.model === undefined ? {} : { model: options.model }),
     ...(options.permission === undefined ? {} : { permission: options.permission }),
     ...(options.schema === undefined ? {} : { output_schema: await readSchema(options.schema, io) }),
-    runtime_options: readPairs(options.option, 'option', readValue),
+    runtime_options: runtimeOptions,
     labels: readPairs(options.label, 'label', (value) => value),
     ...(options.requestId === undefined ? {} : { request_id: options.requestId }),
     ...forceOf(options),
@@ -63,40 +66,39 @@ export async function runCommand(engine: string, prompt: string, options: RunOpt
   return start({ type: 'create', request }, options, io);
 }
 
-// Somebody who sits at a terminal can be asked; a script cannot.
-function modeOf({ interactive, auto }: RunOptions, { terminal }: Io): ExecutionMode {
-  if (interactive || auto) return interactive ? 'interactive' : 'auto';
-  return terminal.stdin && terminal.stdout ? 'interactive' : 'auto';
+// Loads the schema library only for a command with options.
+async function checkOptions(options: JsonObject): Promise<void> {
+  if (Object.keys(options).length === 0) return;
+  (await import('../../run/runtime-options.js')).parseRuntimeOptions(options);
 }
 
 function folderOf({ cwd }: Pick<RunOptions, 'cwd'>, io: Io): string {
-  if (cwd === undefined && io.cwd === null)
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      'The current folder was deleted, so the agent would have nowhere to work. Change to another folder (cd), or ' +
-        'name one: --cwd /absolute/path, or --scratch for an empty one.',
-    );
+  if (cwd === undefined && io.cwd === null) throw refusal('INVALID_ARGUMENT.cwd_deleted');
   const path = resolvePath(cwd ?? '.', io);
-  if (!existsSync(path)) throw new RequestError('INVALID_ARGUMENT', `the folder ${path} does not exist`);
+  if (!existsSync(path)) throw refusal('INVALID_ARGUMENT.folder_missing', { path });
   return path;
 }
 
-export async function continueCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
-  const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
-  return start(
-    { type: 'continue', run_id: runId, prompt: await readPrompt(prompt, io), ...forceOf(options) },
-    options,
-    io,
-  );
+export async function continueCommand(runRef: string, options: FollowUpOptions, io: Io): Promise<number> {
+  return followUp('continue', { ...options, runRef }, io);
 }
 
-export async function forkCommand(meant: string, prompt: string, options: StartOptions, io: Io): Promise<number> {
-  const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
-  return start({ type: 'fork', run_id: runId, prompt: await readPrompt(prompt, io), ...forceOf(options) }, options, io);
+export async function forkCommand(runRef: string, options: FollowUpOptions, io: Io): Promise<number> {
+  return followUp('fork', { ...options, runRef }, io);
 }
 
-export async function retryCommand(meant: string, options: StartOptions, io: Io): Promise<number> {
-  const runId = await withRun(meant, options, io, async (_data, run) => run.run_id);
+async function followUp(
+  type: 'continue' | 'fork',
+  options: FollowUpOptions & { readonly runRef: string },
+  io: Io,
+): Promise<number> {
+  const runId = await withRun(options, io, async (_data, run) => run.run_id);
+  const prompt = await readPrompt(options.prompt, io);
+  return start({ type, run_id: runId, prompt, ...forceOf(options) }, options, io);
+}
+
+export async function retryCommand(runRef: string, options: StartOptions, io: Io): Promise<number> {
+  const runId = await withRun({ ...options, runRef }, io, async (_data, run) => run.run_id);
   return start({ type: 'retry', run_id: runId, ...forceOf(options) }, options, io);
 }
 
@@ -106,34 +108,39 @@ async function start(job: Job, options: StartOptions, io: Io): Promise<number> {
   const data = await openToRead(path, io);
   if (!data) throw new Error(`the worker made no database in ${path}`);
   try {
-    if (!options.detach)
-      return await converse(data, work.runId, work, { json: options.json ?? false, answer: true }, io);
-    return await tellDetached(data, work.runId, options, io);
+    const { runId } = work;
+    const json = options.json ?? false;
+    if (options.detach) return await printDetached(data, { runId, json }, io);
+    return await converse(data, { runId, work, json, answer: true }, io);
   } finally {
     await data.close();
   }
 }
 
-// The run goes on by itself: the id is all there is to say of it now.
-export async function tellDetached(data: DataDir, runId: string, { json }: StartOptions, io: Io): Promise<number> {
+// Prints the id of a run that continues without this command.
+export async function printDetached(
+  data: DataDir,
+  { runId, json }: { readonly runId: string; readonly json: boolean },
+  io: Io,
+): Promise<number> {
   const run = await data.store.loadRun(runId);
   if (json && run) io.stdout.write(`${runLine(run, null, io.clock.now())}\n`);
   else io.stdout.write(`${runId}\n`);
   return EXIT.ok;
 }
 
-export async function readPrompt(given: string, io: Io): Promise<string> {
-  if (given !== '-') return given;
-  if (io.terminal.stdin) io.stderr.write('parley: reading the text from this terminal; end it with Ctrl-D\n');
+export async function readPrompt(input: string, io: Io): Promise<string> {
+  if (input !== '-') return input;
+  if (io.terminal.stdin) io.stderr.write(`${texts().say.readingText}\n`);
   return text(io.stdin);
 }
 
 async function readSchema(path: string, io: Io): Promise<JsonObject> {
   const content = await readFile(resolvePath(path, io), 'utf8').catch((error: Error) => {
-    throw new RequestError('INVALID_ARGUMENT', `cannot read the schema "${path}": ${reasonOf(error)}`);
+    throw refusal('INVALID_ARGUMENT.schema_unreadable', { path, reason: reasonOf(error) });
   });
   const schema = parseJson(content);
-  if (!isObject(schema)) throw new RequestError('INVALID_ARGUMENT', `the schema "${path}" is not a JSON object`);
+  if (!isObject(schema)) throw refusal('INVALID_ARGUMENT.schema_form', { path });
   return schema;
 }
 
@@ -145,13 +152,13 @@ function readPairs<T extends Json>(
   return Object.fromEntries(
     pairs.map((pair) => {
       const at = pair.indexOf('=');
-      if (at < 1) throw new RequestError('INVALID_ARGUMENT', `--${what} needs name=value, not "${pair}"`);
+      if (at < 1) throw refusal('INVALID_ARGUMENT.pair', { option: `--${what}`, value: pair });
       return [pair.slice(0, at), read(pair.slice(at + 1))];
     }),
   );
 }
 
-// true, 5 and null are what they look like; anything else is a word.
+// true, 5 and null are parsed as JSON; any other value is a string.
 function readValue(value: string): Json {
   const parsed = parseJson(value);
   return parsed === undefined ? value : parsed;

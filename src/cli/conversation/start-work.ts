@@ -1,20 +1,20 @@
-// Has a job done: by the server of the data directory if one runs, else by a worker process that goes on by itself.
-// Resolves when it is known which run it is.
+// Starts a job: on the server of the data directory if one runs, otherwise in a worker process that outlives this
+// command. Resolves when the id of the run is known.
 import { spawn } from 'node:child_process';
 import type { RequestErrorCode } from '../../contract/error-codes.js';
 import type { Json } from '../../kernel/json.js';
-import { RequestError } from '../../run/request-error.js';
+import { RequestError, refusal } from '../../run/request-error.js';
 import type { Io } from '../io.js';
 import { findServer, workByServer } from '../serving/server.js';
-import { isAnswer, type Answer, type Assignment } from './worker.js';
+import { isAnswer, type Answer, type Assignment } from './assignment.js';
 
 export interface Work {
   readonly runId: string;
-  // A signal came while it was starting.
+  // A signal arrived while the job was starting.
   readonly interrupted: boolean;
-  // Whether who works on it is known to be still there.
+  // Whether the process that works on the run is known to be alive.
   readonly alive: () => boolean;
-  // Cancels its run.
+  // Cancels the run.
   readonly interrupt: () => void;
 }
 
@@ -29,7 +29,7 @@ export async function startWork(assignment: Assignment, io: Io): Promise<Work> {
 }
 
 export async function startWorker(assignment: Assignment, io: Io): Promise<WorkerWork> {
-  // A session of its own: the terminal's Ctrl-C and its end do not reach it.
+  // The worker gets its own session, so neither Ctrl-C nor closing the terminal reaches it.
   const child = spawn(io.machine.node, [io.machine.entry, 'work'], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore', 'ipc'],
@@ -42,37 +42,23 @@ export async function startWorker(assignment: Assignment, io: Io): Promise<Worke
       resolve();
     });
   });
-  // A worker that could not start says so by its end.
+  // A worker that cannot start is detected by its exit.
   child.stdin?.on('error', () => {});
   child.stdin?.end(JSON.stringify(assignment));
   let interrupted = false;
   const stops: (() => void)[] = [];
   const answer = await new Promise<Answer>((resolve, reject) => {
     const interrupt = (): void => {
-      // Who says so twice does not want to wait for the answer any more.
-      if (interrupted)
-        reject(
-          new RequestError('WORKER_NOT_STARTED', 'interrupted before it was known which run it is; parley ls shows it'),
-        );
+      // A second interrupt stops waiting for the answer.
+      if (interrupted) reject(refusal('WORKER_NOT_STARTED.interrupted'));
       interrupted = true;
     };
     stops.push(...(['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, interrupt)));
     child.once('message', (message) => {
       if (isAnswer(message as Json)) resolve(message as Answer);
     });
-    child.once('error', ({ message }) =>
-      reject(
-        new RequestError('WORKER_NOT_STARTED', `the process that is to do the work cannot be started: ${message}`),
-      ),
-    );
-    void ended.then(() =>
-      reject(
-        new RequestError(
-          'WORKER_NOT_STARTED',
-          'the process that was to do the work ended before it began; see parley.log in the data directory',
-        ),
-      ),
-    );
+    child.once('error', ({ message }) => reject(refusal('WORKER_NOT_STARTED.failed', { reason: message })));
+    void ended.then(() => reject(refusal('WORKER_NOT_STARTED.ended')));
   })
     .catch((error: unknown) => {
       child.unref();
@@ -83,11 +69,12 @@ export async function startWorker(assignment: Assignment, io: Io): Promise<Worke
       for (const stop of stops) stop();
     });
   if ('error' in answer) {
-    // It may still have something to do that was due.
+    // The worker may still have due work to run.
     child.unref();
-    throw new RequestError(answer.error.code as RequestErrorCode, answer.error.message);
+    const { code, message, values, hint } = answer.error;
+    throw new RequestError(code as RequestErrorCode, message, { values, hint });
   }
-  // It goes on without us.
+  // The worker continues without this command.
   child.unref();
   child.channel?.unref();
   return {

@@ -1,11 +1,11 @@
-// What several commands print alike: a run as a line for programs, a check as a line for people.
+// Output that several commands share: a run as a JSON line for programs, a check as a line for people.
 import { viewRun } from '../../journal/run-view.js';
 import type { Check } from '../../audit/verify-run.js';
 import type { InteractionRecord, RunRecord } from '../../store/store.js';
 import { safeText } from '../../terminal/safe-text.js';
 import { paint, type Style } from '../../terminal/style.js';
 
-// Without its line end.
+// Returns the line without a line end.
 export function runLine(run: RunRecord, pending: InteractionRecord | null, now: number): string {
   return JSON.stringify({ type: 'run', run: viewRun(run, pending, now) });
 }

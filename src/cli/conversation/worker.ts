@@ -1,97 +1,75 @@
-// parley work: the process behind a command that starts or answers something. It takes one job from the command that
-// started it, says which run that is, and works until nothing is queued or running any more. It outlives that command:
-// closing a terminal ends no agent. SIGINT cancels its run, SIGTERM ends it as a shutdown does.
+// parley work: the process behind a command that starts or answers a run. It reads one job from that command, returns
+// the id of the run, and works until no run is queued or running. It outlives the command, so closing a terminal never
+// ends an agent. SIGINT cancels its run, SIGTERM shuts it down.
 import { text } from 'node:stream/consumers';
-import type { Json, JsonObject } from '../../kernel/json.js';
-import type { CreateRunRequest } from '../../commands/create-request.js';
+import type { Json } from '../../kernel/json.js';
+import type { Log } from '../../kernel/log.js';
 import { forceOf } from '../../commands/force-of.js';
 import type { Orchestrator } from '../../orchestrator/orchestrator.js';
-import type { Reply } from '../../commands/reply.js';
-import { RequestError } from '../../run/request-error.js';
+import { RequestError, refusal } from '../../run/request-error.js';
 import { noteWriter } from '../../store/sqlite/data-dir.js';
 import type { RunRecord } from '../../store/store.js';
 import { abandonOnCrash } from './abandon-on-crash.js';
+import type { Answer, Assignment, Job } from './assignment.js';
 import { EXIT, type Io } from '../io.js';
-import { actorOf, logFailure, openWriter, type OpenWriter } from '../open-writer.js';
+import { openLogFile } from '../open-log.js';
+import { actorOf, openWriter, type OpenWriter } from '../open-writer.js';
 import { writerOf } from '../writer-of.js';
-
-export type Job =
-  | { readonly type: 'create'; readonly request: CreateRunRequest }
-  | { readonly type: 'continue'; readonly run_id: string; readonly prompt: string; readonly force?: boolean }
-  | { readonly type: 'fork'; readonly run_id: string; readonly prompt: string; readonly force?: boolean }
-  | { readonly type: 'retry'; readonly run_id: string; readonly force?: boolean }
-  | { readonly type: 'reply'; readonly run_id: string; readonly reply: Reply }
-  // Only what is due: recovery, and questions whose time is over.
-  | { readonly type: 'settle'; readonly run_id: string };
-
-export interface Assignment {
-  readonly data: string;
-  readonly job: Job;
-  // Stays as long as the command that started it, also when nothing is to be done.
-  readonly stay?: boolean;
-}
-
-export type Answer =
-  | { readonly run_id: string }
-  | { readonly error: { readonly code: string; readonly message: string } };
 
 export async function work(io: Io): Promise<number> {
   const { parent } = io;
-  if (!parent)
-    throw new RequestError('INVALID_ARGUMENT', 'parley work is started by other commands of parley, not by hand');
-  // From a pipe: what was written into it is there even when the command is not any more.
+  if (!parent) throw refusal('INVALID_ARGUMENT.worker');
+  // Read from a pipe, whose content survives the exit of the command.
   const { data, job, stay = false } = JSON.parse(await text(io.stdin)) as Assignment;
-  const crash = abandonOnCrash(data, io);
-  const answer = async (given: Answer): Promise<void> => {
-    await parent.send(given as unknown as Json);
-    if (!stay || 'error' in given) parent.disconnect();
+  const log = openLogFile(data, io);
+  const crash = abandonOnCrash(io, { log });
+  const answer = async (message: Answer): Promise<void> => {
+    await parent.send(message as unknown as Json);
+    if (!stay || 'error' in message) parent.disconnect();
   };
-  const begun = await begin(data, job, io).catch(async (error: unknown) => {
-    if (!(error instanceof RequestError)) logFailure(data, io, '', error);
-    // Without an answer both would wait for ever.
-    const [code, message] =
-      error instanceof RequestError
-        ? [error.code, error.message]
-        : [
-            'WORKER_NOT_STARTED',
-            `the work could not be begun: ${error instanceof Error ? error.message : String(error)}; see ` +
-              'parley.log in the data directory',
-          ];
-    await answer({ error: { code, message } });
+  const started = await begin({ data, job, log }, io).catch(async (error: unknown) => {
+    if (!(error instanceof RequestError)) log.error(error, { message: 'the worker could not start its job' });
+    // Without an answer, both processes would wait forever.
+    const reason = error instanceof Error ? error.message : String(error);
+    await answer(toAnswer(error instanceof RequestError ? error : refusal('WORKER_NOT_STARTED.not_begun', { reason })));
     return null;
   });
-  if (!begun) return EXIT.failed;
-  const { writer } = begun;
+  if (!started) return EXIT.failed;
+  const { writer } = started;
   crash.orchestrator = writer.orchestrator;
-  if ('refusal' in begun) {
-    await answer({ error: { code: begun.refusal.code, message: begun.refusal.message } });
-    // What was due when it opened (a question whose time was over, say) is played all the same.
+  if ('refusal' in started) {
+    await answer(toAnswer(started.refusal));
+    // Work that was due at the start, such as a question that timed out, still runs.
     await writer.orchestrator.quiet();
     await writer.close();
     return EXIT.failed;
   }
-  const { run } = begun;
-  const over = stay ? parent.gone : writer.orchestrator.quiet();
+  const { run } = started;
+  const idle = stay ? parent.gone : writer.orchestrator.quiet();
   const canceled = io.onSignal(
     'SIGINT',
     () => void writer.orchestrator.cancel(run.run_id, actorOf(io)).catch(() => {}),
   );
-  const asked = new Promise<void>((resolve) => io.onSignal('SIGTERM', resolve));
+  const stopRequested = new Promise<void>((resolve) => io.onSignal('SIGTERM', resolve));
   await answer({ run_id: run.run_id });
-  await Promise.race([over, asked]);
+  await Promise.race([idle, stopRequested]);
   await writer.close();
   canceled();
   return EXIT.ok;
 }
 
-type Begun =
+type Started =
   | { readonly writer: OpenWriter; readonly run: Pick<RunRecord, 'run_id'> }
   | { readonly writer: OpenWriter; readonly refusal: RequestError };
 
-async function begin(data: string, job: Job, io: Io): Promise<Begun> {
-  const writer = await openWriter(data, io);
+interface BeginOptions extends Pick<Assignment, 'data' | 'job'> {
+  readonly log: Log;
+}
+
+async function begin({ data, job, log }: BeginOptions, io: Io): Promise<Started> {
+  const writer = await openWriter(data, io, { log });
   try {
-    const run = await take(writer.orchestrator, job, io);
+    const run = await runJob(writer.orchestrator, job, io);
     noteWriter(data, { ...writerOf(io), run_id: run.run_id });
     return { writer, run };
   } catch (refusal) {
@@ -101,7 +79,7 @@ async function begin(data: string, job: Job, io: Io): Promise<Begun> {
   }
 }
 
-function take(orchestrator: Orchestrator, job: Job, io: Io): Promise<Pick<RunRecord, 'run_id'>> {
+function runJob(orchestrator: Orchestrator, job: Job, io: Io): Promise<Pick<RunRecord, 'run_id'>> {
   switch (job.type) {
     case 'create':
       return orchestrator.create(job.request, actorOf(io));
@@ -113,11 +91,11 @@ function take(orchestrator: Orchestrator, job: Job, io: Io): Promise<Pick<RunRec
       return orchestrator.retry(job.run_id, forceOf(job), actorOf(io));
     case 'reply':
       return orchestrator.reply(job.run_id, job.reply, actorOf(io));
-    case 'settle':
+    case 'run_due':
       return Promise.resolve(job);
   }
 }
 
-export function isAnswer(message: Json): message is JsonObject & Answer {
-  return typeof message === 'object' && message !== null && ('run_id' in message || 'error' in message);
+function toAnswer({ code, message, values, hint }: RequestError): Answer {
+  return { error: { code, message, values, hint } };
 }

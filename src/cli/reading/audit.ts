@@ -1,4 +1,4 @@
-// parley verify, replay and logs: what proves afterwards what happened. They only read.
+// parley verify, replay and logs: check and print the recorded evidence of a run. They change nothing.
 import { realpath } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { readPieces } from '../../files/read-file.js';
@@ -6,37 +6,42 @@ import { readStoredJson } from '../../kernel/stored-json.js';
 import { ByteNamer } from '../../kernel/visible-bytes.js';
 import { everyRun } from '../../journal/every-run.js';
 import { loadRun } from '../../journal/load-run.js';
-import { rebuildConversation, tellDamage, verifyRun, type Check } from '../../audit/verify-run.js';
+import { ConversationCheck } from '../../audit/check-conversation.js';
+import { JournalScan } from '../../audit/check-journal.js';
+import { describeDamage, verifyRun, type Check } from '../../audit/verify-run.js';
+import { everyEvent } from '../../journal/every-event.js';
 import { openLog } from '../../journal/open-log.js';
 import { waitForFiles } from '../../journal/wait-for-files.js';
 import type { RaspEvent, StreamName } from '../../rasp/event.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal, type RequestError } from '../../run/request-error.js';
 import type { DataDir } from '../../store/sqlite/data-dir.js';
 import type { RunRecord } from '../../store/store.js';
 import { paint } from '../../terminal/style.js';
 import { withRun, withRunId } from './find-run.js';
 import { hasFiles } from './check-run.js';
+import { ProgressLine } from './progress-line.js';
 import type { ReadData } from '../open-data.js';
 import { EXIT, LineWriter, type Io } from '../io.js';
 import { dataDirOf, openReader, type DataOption } from '../data-dir.js';
 import { styleOf } from '../style.js';
 import { checkLine } from '../conversation/tell.js';
+import { texts } from '../language/language.js';
 
-const ALL = { limit: Number.MAX_SAFE_INTEGER };
+const PRINT_BYTES = 64 * 1024;
 
 type JsonOption = DataOption & { readonly json?: boolean };
 
 export async function verifyCommand(
-  meant: string | undefined,
+  runRef: string | undefined,
   options: JsonOption & { readonly all?: boolean },
   io: Io,
 ): Promise<number> {
-  if ((meant === undefined) === !options.all) throw new RequestError('INVALID_ARGUMENT', 'say which run, or --all');
-  if (meant !== undefined) {
-    return withRunId(meant, options, io, async (data, id) => {
-      return (await verifyWhole(data, id, options, io)) ? EXIT.ok : EXIT.failed;
-    });
-  }
+  if ((runRef === undefined) === !options.all) throw refusal('INVALID_ARGUMENT.verify_which');
+  const report = (runId: string, checks: readonly Check[]): boolean => reportChecks({ runId, checks }, options, io);
+  if (runRef !== undefined)
+    return withRunId({ ...options, runRef }, io, async (data, id) =>
+      report(id, await verifyById(data, id, io)) ? EXIT.ok : EXIT.failed,
+    );
   const data = await openReader(options, io);
   if (!data) return sayNone(options, io);
   try {
@@ -47,7 +52,7 @@ export async function verifyCommand(
     const damaged = (runId: string, error: unknown): void => {
       checked += 1;
       broken += 1;
-      tellChecks(runId, tellDamage(error), options, io);
+      report(runId, describeDamage(error));
     };
     for await (const run of everyRun(data.store, damaged)) {
       if (!hasFiles(data.path, run, io)) {
@@ -55,14 +60,12 @@ export async function verifyCommand(
         continue;
       }
       checked += 1;
-      if (!(await verifyWhole(data, run.run_id, options, io))) broken += 1;
+      if (!report(run.run_id, await verifyById(data, run.run_id, io))) broken += 1;
     }
-    if (!options.json) io.stdout.write(summarize(checked, broken));
+    if (!options.json) io.stdout.write(`${summarize(checked, broken)}\n`);
     if (elsewhere > 0)
-      io.stderr.write(
-        `${elsewhere} ${elsewhere === 1 ? 'run has its' : 'runs have their'} files on another host, or none, and ` +
-          `${elsewhere === 1 ? 'was' : 'were'} not looked at\n`,
-      );
+      io.stderr.write(`${texts().say.filesElsewhere(elsewhere)}
+`);
     return broken === 0 ? EXIT.ok : EXIT.failed;
   } finally {
     await data.close();
@@ -70,106 +73,101 @@ export async function verifyCommand(
 }
 
 function summarize(checked: number, altered: number): string {
-  const counts = altered === 0 ? 'all intact' : `${checked - altered} intact, ${altered} altered`;
-  return (
-    `${checked} ${checked === 1 ? 'run' : 'runs'} checked: ` +
-    `${checked === 0 ? 'none has its files here' : counts}.\n`
-  );
+  const { say } = texts();
+  if (checked === 0) return say.checkedNone;
+  return altered === 0 ? say.checkedAll(checked) : say.checkedSome(checked, checked - altered, altered);
 }
 
-// A directory that was meant otherwise must not look as if all were well.
+// Reports an empty directory: a mistyped --data must not look like a successful check.
 function sayNone(options: JsonOption, io: Io): number {
-  if (!options.json) io.stderr.write(`no runs in ${dataDirOf(options, io)}\n`);
+  if (!options.json) io.stderr.write(`${texts().say.noRunsToCheck(dataDirOf(options, io))}\n`);
   return EXIT.ok;
 }
 
-// A run that cannot be read is reported as damaged.
-function verifyWhole(data: ReadData, runId: string, options: JsonOption, io: Io): Promise<boolean> {
-  return loadRun(data.store, runId).then(
-    (run) => verifyOne(data, run, options, io),
-    (error: unknown) => tellChecks(runId, tellDamage(error), options, io),
-  );
+// Returns a failed check for a run that cannot be loaded.
+function verifyById(data: ReadData, runId: string, io: Io): Promise<readonly Check[]> {
+  return loadRun(data.store, runId).then((run) => verifyOne(data, run, io), describeDamage);
 }
 
-async function verifyOne(data: ReadData, run: RunRecord, options: JsonOption, io: Io): Promise<boolean> {
+async function verifyOne(data: ReadData, run: RunRecord, io: Io): Promise<readonly Check[]> {
   checkFiles(data, run, io);
-  const checks = await verifyRun(
-    data.store,
-    data.path,
-    run,
-    waitForFiles(io.timers, () => data.hasWriter()),
-  );
-  return tellChecks(run.run_id, checks, options, io);
+  const progress = new ProgressLine(io);
+  return verifyRun(data.store, data.path, run, {
+    waitForFiles: waitForFiles(io.timers, () => data.hasWriter()),
+    onProgress: (state) => progress.show(state),
+  }).finally(() => progress.end());
 }
 
-function tellChecks(runId: string, checks: readonly Check[], { json }: JsonOption, io: Io): boolean {
+interface CheckedRun {
+  readonly runId: string;
+  readonly checks: readonly Check[];
+}
+
+// Prints the checks of a run, and returns whether all passed.
+function reportChecks({ runId, checks }: CheckedRun, { json }: JsonOption, io: Io): boolean {
   const ok = checks.every((check) => check.ok);
   if (json) io.stdout.write(`${JSON.stringify({ type: 'verified', run_id: runId, ok, checks })}\n`);
-  else io.stdout.write(renderChecks(runId, ok, checks, io));
+  else io.stdout.write(renderChecks({ runId, checks, ok }, io));
   return ok;
 }
 
 function checkFiles(data: DataDir, run: RunRecord, io: Io): void {
-  if (!hasFiles(data.path, run, io))
-    throw new RequestError(
-      'FILES_UNREACHABLE',
-      `the files of run ${run.run_id} are not in ${data.path}: they are on another host, and its server gives them`,
-    );
+  if (!hasFiles(data.path, run, io)) throw refusal('FILES_UNREACHABLE.elsewhere', { run: run.run_id, path: data.path });
 }
 
-function renderChecks(runId: string, ok: boolean, checks: readonly Check[], io: Io): string {
+function renderChecks({ runId, checks, ok }: CheckedRun & { readonly ok: boolean }, io: Io): string {
   const style = styleOf(io);
   const lines = checks.map((check) => `  ${checkLine(check, style)}`);
   return [
-    `${runId}: ` +
-      (ok ? paint(style, 'green', 'everything is as it was written') : paint(style, 'red', 'NOT as it was written')),
+    `${runId}: ` + (ok ? paint(style, 'green', texts().say.intact) : paint(style, 'red', texts().say.altered)),
     ...lines,
     '',
   ].join('\n');
 }
 
 export async function replayCommand(
-  meant: string,
+  runRef: string,
   options: JsonOption & { readonly print?: boolean },
   io: Io,
 ): Promise<number> {
-  return withRun(meant, options, io, async (data, run) => {
-    const rasp = (await data.store.readJournal(run.run_id, 'rasp', ALL)).map(
-      (line) => readStoredJson(line) as RaspEvent,
-    );
-    const stored = await data.store.readJournal(run.run_id, 'fcmp', ALL);
-    const { lines, differsAt } = rebuildConversation(run.run_id, rasp, stored);
-    if (options.print) await printLines(lines, io);
-    else if (options.json)
+  return withRun({ ...options, runRef }, io, async (data, run) => {
+    const conversation = new ConversationCheck(run.run_id, new JournalScan(data.store, run.run_id, 'fcmp'));
+    const writer = new LineWriter(io);
+    let observed = 0;
+    for await (const event of everyEvent(data.store, run.run_id)) {
+      observed += 1;
+      const lines = await conversation.event(event);
+      if (!options.print) continue;
+      for (const line of lines) writer.addLine(line);
+      if (writer.pendingBytes >= PRINT_BYTES) await writer.flush();
+    }
+    // A turn that is running may store more at any time.
+    if (run.status !== 'queued' && run.status !== 'running') await conversation.readRest();
+    await writer.flush();
+    const { rebuilt, differsAt } = conversation;
+    if (options.json && !options.print)
       io.stdout.write(
         JSON.stringify({
           type: 'replayed',
           run_id: run.run_id,
           ok: differsAt === null,
-          events: lines.length,
+          events: rebuilt,
           differs_at: differsAt,
         }) + '\n',
       );
-    else
-      io.stdout.write(
-        differsAt === null
-          ? `${lines.length} events of the conversation rebuilt from ${rasp.length} observed ones, byte for byte ` +
-              `what is stored\n`
-          : `rebuilt from ${rasp.length} observed events the conversation differs from the stored one at event ` +
-              `${differsAt}\n`,
-      );
+    else if (!options.print) {
+      const { replayed, replayDiffers } = texts().say;
+      const result = differsAt === null ? replayed(rebuilt, observed) : replayDiffers(observed, differsAt);
+      io.stdout.write(`${result}\n`);
+    }
     return differsAt === null ? EXIT.ok : EXIT.failed;
   });
 }
 
-async function printLines(lines: readonly string[], io: Io): Promise<void> {
-  const writer = new LineWriter(io);
-  for (const line of lines) writer.addLine(line);
-  await writer.flush();
-}
-
 export interface LogsOptions extends DataOption {
   readonly event?: number;
+  readonly turn?: number;
+  // The earlier name of `turn`.
   readonly attempt?: number;
   readonly stream: StreamName;
   readonly from?: number;
@@ -178,13 +176,13 @@ export interface LogsOptions extends DataOption {
   readonly raw?: boolean;
 }
 
-// What the engine printed: on a terminal as text that cannot control it, everywhere else byte for byte.
-export async function logsCommand(meant: string, options: LogsOptions, io: Io): Promise<number> {
-  return withRun(meant, options, io, async (data, run) => {
+// Prints the output of the engine: on a terminal as text without control characters, elsewhere byte for byte.
+export async function logsCommand(runRef: string, options: LogsOptions, io: Io): Promise<number> {
+  return withRun({ ...options, runRef }, io, async (data, run) => {
     const range =
       options.event === undefined
         ? {
-            attempt: options.attempt ?? run.attempt_number,
+            attempt: options.turn ?? options.attempt ?? run.attempt_number,
             stream: options.stream,
             from: options.from ?? 0,
             to: options.to,
@@ -198,12 +196,14 @@ export async function logsCommand(meant: string, options: LogsOptions, io: Io): 
       const { size } = await file.stat();
       const to = Math.min(range.to ?? size, size);
       if (range.from > size)
-        throw new RequestError(
-          'INVALID_ARGUMENT',
-          `${range.stream} of attempt ${range.attempt} has ${size} bytes, none from ${range.from} on`,
-        );
+        throw refusal('INVALID_ARGUMENT.log_from', {
+          stream: range.stream,
+          attempt: range.attempt,
+          size,
+          from: range.from,
+        });
       if (range.to !== undefined && range.to < range.from)
-        throw new RequestError('INVALID_ARGUMENT', `--to ${range.to} lies before --from ${range.from}.`);
+        throw refusal('INVALID_ARGUMENT.log_range', { to: range.to, from: range.from });
       if (to <= range.from) return EXIT.ok;
       const bytes = readPieces(file, range.from, to);
       if (io.terminal.stdout && !options.raw) await pipeline(bytes, nameChunks, io.stdout, { end: false });
@@ -219,10 +219,7 @@ function noLog(
   { run_id: id, attempt_number: last }: RunRecord,
   { stream, attempt }: { readonly stream: StreamName; readonly attempt: number },
 ): RequestError {
-  return new RequestError(
-    'INVALID_ARGUMENT',
-    `Run ${id} has no ${stream} of attempt ${attempt}; its last attempt is ${last}.`,
-  );
+  return refusal('INVALID_ARGUMENT.log_attempt', { run: id, stream, attempt, last });
 }
 
 async function* nameChunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void> {
@@ -237,16 +234,8 @@ async function rangeOf(
   seq: number,
 ): Promise<{ attempt: number; stream: StreamName; from: number; to: number }> {
   const [line] = await data.store.readJournal(run.run_id, 'rasp', { fromSeq: seq, toSeq: seq, limit: 1 });
-  if (line === undefined)
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      `run ${run.run_id} has no event ${seq}; the last is ${run.heads.rasp_seq}`,
-    );
+  if (line === undefined) throw refusal('INVALID_ARGUMENT.event', { run: run.run_id, seq, last: run.heads.rasp_seq });
   const { raw_ref: ref, event } = readStoredJson(line) as RaspEvent;
-  if (!ref)
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      `event ${seq} (${event.type}) was made by Parley: no bytes belong to it`,
-    );
+  if (!ref) throw refusal('INVALID_ARGUMENT.event_bytes', { seq, type: event.type });
   return { attempt: ref.attempt_number, stream: ref.stream, from: ref.byte_from, to: ref.byte_to };
 }

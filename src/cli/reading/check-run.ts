@@ -1,5 +1,5 @@
-// The checks of parley verify for runs of a data directory, one run at a time. A large run is checked in a process of
-// its own with a bounded heap: all of a run is read at once, and a run that does not fit must not end the whole check.
+// The checks of parley verify for runs of a data directory, one run at a time. A large run is checked in its own
+// process with a bounded heap and a deadline, so that one run cannot end the whole check.
 import { existsSync } from 'node:fs';
 import { runFolder } from '../../journal/run-folder.js';
 import { verifyRun, type Check } from '../../audit/verify-run.js';
@@ -10,11 +10,10 @@ import { databaseUrl } from '../open-data.js';
 import { verifyInChild } from '../serving/verify-child.js';
 import { hasWriter } from '../writer-alive.js';
 
-// Below, a run takes some 100 MB at most, unless its events are unusually long.
 const LARGE_EVENTS = 20_000;
 
-// Null: the files of the run are on another host. Throws VERIFY_FAILED for a run that needs more memory or time than it
-// gets.
+// Returns null if the files of the run are on another host. Throws VERIFY_FAILED for a run that needs more memory or
+// time than the limit.
 export type CheckRun = (store: Store, run: RunRecord) => Promise<readonly Check[] | null>;
 
 export function createRunCheck(dataDir: string, io: Io, largeEvents = LARGE_EVENTS): CheckRun {
@@ -23,16 +22,13 @@ export function createRunCheck(dataDir: string, io: Io, largeEvents = LARGE_EVEN
   return async (store, run) => {
     if (!hasFiles(dataDir, run, io)) return null;
     if (run.heads.rasp_seq > largeEvents) return inChild(run.run_id, new AbortController().signal);
-    return verifyRun(
-      store,
-      dataDir,
-      run,
-      waitForFiles(io.timers, async () => isShared || hasWriter(dataDir)),
-    );
+    return verifyRun(store, dataDir, run, {
+      waitForFiles: waitForFiles(io.timers, async () => isShared || hasWriter(dataDir)),
+    });
   };
 }
 
-// On another host of the same database they are not: a missing folder proves nothing there.
+// With a shared database, a missing folder may be on another host, so it proves nothing.
 export function hasFiles(dataDir: string, { run_id: runId }: Pick<RunRecord, 'run_id'>, io: Io): boolean {
   return databaseUrl(io) === null || existsSync(runFolder(dataDir, runId).path);
 }

@@ -1,8 +1,8 @@
-// parley ls: the runs there are, newest first.
+// parley ls: lists runs, newest first.
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import { listReadable } from '../../journal/every-run.js';
 import { viewRunSummary } from '../../journal/run-view.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { STATES, type RunState } from '../../run/statechart.js';
 import type { RunFilter } from '../../store/store.js';
 import type { InteractionSummary, RunSummary } from '../../store/summary-reader.js';
@@ -13,6 +13,7 @@ import { EXIT, LineWriter, type Io } from '../io.js';
 import { dataDirOf, openReader, type DataOption } from '../data-dir.js';
 import { shortenIds } from './find-run.js';
 import { styleOf } from '../style.js';
+import { texts } from '../language/language.js';
 
 export interface ListOptions extends DataOption {
   readonly status?: string;
@@ -35,27 +36,31 @@ const INKS: Readonly<Record<string, Ink>> = {
   running: 'cyan',
   canceled: 'dim',
 };
-const COLUMNS: readonly Column[] = [
-  { header: 'RUN', whole: true },
-  { header: 'STATUS', whole: true, ink: (status) => INKS[status.replace(' (overdue)', '')] ?? null },
-  { header: 'ENGINE', droppable: true },
-  { header: 'AGE', align: 'right', whole: true },
-  { header: 'PROMPT', droppable: true },
-];
+// Built for each table: the language is chosen after this module is loaded.
+function columns(): readonly Column[] {
+  const { listHeaders, statuses, overdue } = texts().say;
+  const inks = new Map(
+    Object.entries(INKS).flatMap(([status, ink]) => {
+      const name = statuses[status as RunState];
+      return [[name, ink] as const, [overdue(name), ink] as const];
+    }),
+  );
+  return [
+    { header: listHeaders.run, whole: true },
+    { header: listHeaders.status, whole: true, ink: (status) => inks.get(status) ?? null },
+    { header: listHeaders.engine, droppable: true },
+    { header: listHeaders.age, align: 'right', whole: true },
+    { header: listHeaders.prompt, droppable: true },
+  ];
+}
 
 export async function listCommand(options: ListOptions, io: Io): Promise<number> {
   const filter = filterOf(options);
   const data = await openReader(options, io);
-  if (!data)
-    return sayNothing(
-      options,
-      io,
-      `no runs yet in ${dataDirOf(options, io)}\n  parley run rehearsal "Set up the storage" --interactive    ` +
-        'starts one',
-    );
+  if (!data) return sayNothing(options, io, texts().say.noRunsIn(dataDirOf(options, io)));
   try {
     const leaveOut = (runId: string, { message }: Error): void =>
-      void io.stderr.write(`run ${runId} is left out, what is stored of it is damaged: ${message}\n`);
+      void io.stderr.write(`${texts().say.notListed(runId, message)}\n`);
     const { runs } = await listReadable(data.store, filter, leaveOut);
     const listed: Listed[] = [];
     for (const run of runs) {
@@ -69,7 +74,7 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
     }
     if (options.json || options.quiet) await printLines(listed, options, io);
     else if (listed.length === 0)
-      return sayNothing(options, io, Object.keys(filter).length > 1 ? 'No run matches these filters.' : 'No runs yet.');
+      return sayNothing(options, io, Object.keys(filter).length > 1 ? texts().say.noMatch : texts().say.noRuns);
     else {
       const names = await shortenIds(
         data.store,
@@ -78,7 +83,7 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
       io.stdout.write(
         renderTable(
           listed.map((each) => rowOf(each, names, io.clock.now())),
-          COLUMNS,
+          columns(),
           styleOf(io),
         ),
       );
@@ -91,10 +96,9 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
 
 function filterOf({ status, engine, label, limit }: ListOptions): RunFilter {
   if (status !== undefined && !(STATES as readonly string[]).includes(status))
-    throw new RequestError('INVALID_ARGUMENT', `there is no status "${status}"; the statuses are ${STATES.join(', ')}`);
+    throw refusal('INVALID_ARGUMENT.status', { status, statuses: STATES.join(', ') });
   const at = label?.indexOf('=') ?? 0;
-  if (label !== undefined && at < 1)
-    throw new RequestError('INVALID_ARGUMENT', `--label needs name=value, not "${label}"`);
+  if (label !== undefined && at < 1) throw refusal('INVALID_ARGUMENT.pair', { option: '--label', value: label });
   return {
     limit,
     ...(status === undefined ? {} : { status: status as RunState }),
@@ -118,7 +122,9 @@ async function printLines(listed: readonly Listed[], { json }: ListOptions, io: 
 }
 
 function rowOf({ run, pending }: Listed, names: ReadonlyMap<string, string>, now: number): string[] {
-  const status = pending && now > pending.due_at ? `${run.status} (overdue)` : run.status;
+  const { statuses, overdue } = texts().say;
+  const name = statuses[run.status];
+  const status = pending && now > pending.due_at ? overdue(name) : name;
   return [
     names.get(run.run_id) ?? run.run_id,
     status,

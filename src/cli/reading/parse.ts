@@ -1,4 +1,4 @@
-// parley parse: a recorded stream becomes RASP, FCMP or counts.
+// parley parse: converts the recorded output of an engine into RASP, FCMP or counts.
 import { createReadStream } from 'node:fs';
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
@@ -7,12 +7,13 @@ import type { ReadStream } from 'node:tty';
 import { ENGINES, findEngine } from '../../engines/registry.js';
 import { createCountingIds, createIds } from '../../kernel/ids.js';
 import { RecordingReader } from '../../audit/read-recording.js';
-import type { RaspData, StreamName } from '../../rasp/event.js';
+import type { RaspData } from '../../rasp/event.js';
 import type { ExecutionMode } from '../../run/attempt.js';
 import type { Exit } from '../../run/judge-completion.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { LineWriter, type Io } from '../io.js';
 import { reasonOf } from '../../kernel/system-error.js';
+import { texts } from '../language/language.js';
 
 export interface ParseOptions {
   readonly engine?: string;
@@ -31,10 +32,7 @@ const ignore = (): void => {};
 
 export async function parseRecording(options: ParseOptions, io: Io): Promise<void> {
   if (options.engine === undefined)
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      `say which engine printed it: --engine ${ENGINES.map(({ name }) => name).join('|')}`,
-    );
+    throw refusal('INVALID_ARGUMENT.parse_engine', { engines: ENGINES.map(({ name }) => name).join('|') });
   const engine = findEngine(options.engine);
   const stderr = options.stderr === undefined ? null : await openFile(options.stderr);
   const clock = options.reproducible ? FIXED_CLOCK : io.clock;
@@ -53,13 +51,13 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
       fcmp: options.fcmp && !options.stats ? (lines) => writer.addBytes(lines) : ignore,
     },
   );
-  if ((io.stdin as Partial<ReadStream>).isTTY)
-    io.stderr.write("parley: reading the engine's stdout from this terminal; end it with Ctrl-D\n");
-  await feed(reader, 'stdout', io.stdin, writer);
-  if (stderr) await feed(reader, 'stderr', stderr, writer);
-  const { verdict, error, drafts } = reader.finish(options.exit);
+  if ((io.stdin as Partial<ReadStream>).isTTY) io.stderr.write(`${texts().say.readingOutput}\n`);
+  await feed(io.stdin, writer, (chunk) => reader.push('stdout', chunk));
+  if (stderr) await feed(stderr, writer, (chunk) => reader.push('stderr', chunk));
+  const { verdict, error, transition } = reader.finish(options.exit);
   if (options.stats) {
-    const ended = drafts.find((each) => each.type === 'lifecycle.turn.ended')?.data as RaspData['lifecycle.turn.ended'];
+    const ended = transition.before.find((each) => each.type === 'lifecycle.turn.ended')
+      ?.data as RaspData['lifecycle.turn.ended'];
     const unknown = verdict.completion === 'unknown' ? { [verdict.reasonCode]: 1 } : {};
     const judgement = {
       rule: verdict.rule,
@@ -73,21 +71,21 @@ export async function parseRecording(options: ParseOptions, io: Io): Promise<voi
   await writer.flush();
 }
 
-async function feed(reader: RecordingReader, stream: StreamName, source: Readable, writer: LineWriter): Promise<void> {
+async function feed(source: Readable, writer: LineWriter, push: (chunk: Buffer) => void): Promise<void> {
   for await (const chunk of source) {
-    reader.push(stream, chunk as Buffer);
+    push(chunk as Buffer);
     await writer.flush();
   }
 }
 
 async function openFile(path: string): Promise<Readable> {
   try {
-    // Opened before anything is printed, so that a wrong path is told at once.
+    // Opens the file before the command prints anything, so that it reports a wrong path at once.
     const file = createReadStream(path);
     await once(file, 'ready');
     if ((await stat(path)).isDirectory()) throw new Error('it is a folder');
     return file;
   } catch (error) {
-    throw new RequestError('INVALID_ARGUMENT', `cannot read the stderr file "${path}": ${reasonOf(error)}`);
+    throw refusal('INVALID_ARGUMENT.stderr_file', { path, reason: reasonOf(error) });
   }
 }

@@ -1,30 +1,32 @@
-// parley show and parley watch: a run as it is now, or from a cursor on until it has ended.
+// parley show and parley watch: print a run as it is now, or follow its events from a cursor until it ends.
 import { nameInLine } from '../../kernel/visible-text.js';
-import { headOf, loadReadable, salvageRun } from '../../journal/load-run.js';
-import { describeDamage, readReadable } from '../../journal/read-readable.js';
+import { headOf, loadReadable } from '../../journal/load-run.js';
+import { describeDamage, everyReadable } from '../../journal/read-readable.js';
 import { viewProfile, viewSalvaged } from '../../journal/run-view.js';
-import { RequestError } from '../../run/request-error.js';
-import type { DataDir } from '../../store/sqlite/data-dir.js';
+import { refusal } from '../../run/request-error.js';
 import type { InteractionRecord, RunRecord } from '../../store/store.js';
 import { ConversationView } from '../../terminal/conversation.js';
 import { formatAge } from '../../terminal/format-time.js';
 import { paint, type Style } from '../../terminal/style.js';
+import { textWidth } from '../../terminal/text-width.js';
 import { withRun } from './find-run.js';
-import { createLineViewer, createScreenViewer, Follower, push, tellDamaged } from '../conversation/follow.js';
-import { EXIT, exitCodeOf, LineWriter, type Io } from '../io.js';
+import { DamageReport } from './report-damage.js';
+import { createLineViewer, createScreenViewer, Follower, push, type FollowOptions } from '../conversation/follow.js';
+import { drained, EXIT, exitCodeOf, LineWriter, type Io } from '../io.js';
 import type { DataOption } from '../data-dir.js';
 import { styleOf } from '../style.js';
+import { isInProcess } from '../../run/waiting/wait-policy.js';
+import { texts } from '../language/language.js';
 
 export async function showCommand(
-  meant: string,
+  runRef: string,
   options: DataOption & { readonly json?: boolean; readonly details?: boolean },
   io: Io,
 ): Promise<number> {
-  return withRun(meant, options, io, async (data, run) => {
-    const salvaged = await salvageRun(data.store, run.run_id);
+  return withRun({ ...options, runRef }, io, async (data, run, salvaged) => {
     const { pending } = salvaged;
     const view = viewSalvaged(salvaged, io.clock.now());
-    const head = headOf(salvaged.run, 'fcmp');
+    const head = headOf(run, 'fcmp');
     if (options.json) {
       const damage = [
         ...salvaged.damage,
@@ -37,51 +39,68 @@ export async function showCommand(
     }
     const style = styleOf(io);
     const conversation = new ConversationView(style, { live: false, details: options.details ?? false });
-    const { lines, damaged } = await readReadable(data.store, {
+    const damage = new DamageReport('fcmp', io);
+    const overdue = view.interaction?.overdue ?? false;
+    io.stdout.write(`${header(run, { pending, overdue, style, now: io.clock.now() })}\n\n`);
+    for await (const { lines, damaged } of everyReadable(data.store, {
       runId: run.run_id,
       protocol: 'fcmp',
       afterSeq: 0,
-      limit: Number.MAX_SAFE_INTEGER,
       head,
-    });
-    tellDamaged('fcmp', damaged, io);
-    io.stdout.write(`${header(run, pending, view.interaction?.overdue ?? false, style, io)}\n\n`);
-    io.stdout.write(lines.map((line) => push(conversation, line)).join('') + conversation.end());
-    if (pending) io.stdout.write(`\n${paint(style, 'dim', `answer it with: parley reply ${run.run_id}`)}\n`);
-    if (run.status === 'failed')
-      io.stdout.write(`\n${paint(style, 'dim', `try again with: parley retry ${run.run_id}`)}\n`);
+    })) {
+      damage.add(damaged);
+      io.stdout.write(lines.map((line) => push(conversation, line)).join(''));
+      await drained(io.stdout);
+    }
+    damage.end();
+    io.stdout.write(conversation.end());
+    if (pending) io.stdout.write(`\n${paint(style, 'dim', texts().say.answerIt(run.run_id))}\n`);
+    if (run.status === 'failed') io.stdout.write(`\n${paint(style, 'dim', texts().say.retryIt(run.run_id))}\n`);
     return EXIT.ok;
   });
 }
 
-function header(run: RunRecord, pending: InteractionRecord | null, overdue: boolean, style: Style, io: Io): string {
-  const now = io.clock.now();
+const NAME_COLUMNS = 10;
+
+interface HeaderOptions {
+  readonly pending: InteractionRecord | null;
+  readonly overdue: boolean;
+  readonly style: Style;
+  readonly now: number;
+}
+
+function header(run: RunRecord, { pending, overdue, style, now }: HeaderOptions): string {
+  const { say } = texts();
+  const { facts: names } = say;
   const { interactive_profile: profile, wait_deadline_at: deadline } = viewProfile(run, pending);
+  const status = say.statuses[run.status];
+  const { continue_from: continued, fork_from: copied, retry_of: retried, labels } = run.spec;
   const facts: [string, string][] = [
-    ['run', run.run_id],
+    [names.run, run.run_id],
     [
-      'status',
-      `${run.status}${overdue ? ', overdue' : ''}, attempt ${run.attempt_number}, begun ` +
-        `${formatAge(now - run.created_at)} ago`,
+      names.status,
+      say.statusFact(overdue ? say.overdue(status) : status, run.attempt_number, formatAge(now - run.created_at)),
     ],
-    ['folder', run.spec.cwd],
-    ...(run.spec.continue_from === undefined ? [] : [['continues', run.spec.continue_from] as [string, string]]),
-    ...(run.spec.fork_from === undefined ? [] : [['copy of', run.spec.fork_from.run_id] as [string, string]]),
-    ...(run.spec.retry_of === undefined ? [] : [['retry of', run.spec.retry_of] as [string, string]]),
-    ...(profile === null
-      ? []
-      : [
-          [
-            'waits',
-            profile.kind === 'sticky_process'
-              ? `in its process${deadline === null ? '' : `, until ${deadline}`}`
-              : 'without a process',
-          ] as [string, string],
-        ]),
-    ...Object.entries(run.spec.labels).map(([name, value]): [string, string] => ['label', `${name}=${value}`]),
-    ['events', `${run.heads.rasp_seq} observed, ${run.heads.fcmp_seq} shown, digest ${run.heads.digest.slice(0, 16)}…`],
+    [names.folder, run.spec.cwd],
   ];
-  return facts.map(([name, value]) => `${paint(style, 'dim', name.padEnd(10))} ${nameInLine(value)}`).join('\n');
+  if (continued !== undefined) facts.push([names.continues, continued]);
+  if (copied !== undefined) facts.push([names.copyOf, copied.run_id]);
+  if (retried !== undefined) facts.push([names.retryOf, retried]);
+  if (profile !== null) facts.push([names.waits, describeWait(isInProcess(profile), deadline)]);
+  for (const [name, value] of Object.entries(labels)) facts.push([names.label, `${name}=${value}`]);
+  const { rasp_seq: observed, fcmp_seq: shown, digest } = run.heads;
+  facts.push([names.events, say.eventsFact(observed, shown, digest.slice(0, 16))]);
+  return facts.map(([name, value]) => `${paint(style, 'dim', padName(name))} ${nameInLine(value)}`).join('\n');
+}
+
+function describeWait(inProcess: boolean, deadline: string | null): string {
+  const { say } = texts();
+  if (!inProcess) return say.waitsWithoutProcess;
+  return deadline === null ? say.waitsInProcess : say.waitsInProcessUntil(deadline);
+}
+
+function padName(name: string): string {
+  return name + ' '.repeat(Math.max(0, NAME_COLUMNS - textWidth(name)));
 }
 
 export interface WatchOptions extends DataOption {
@@ -91,63 +110,53 @@ export interface WatchOptions extends DataOption {
   readonly json?: boolean;
 }
 
-export async function watchCommand(meant: string, options: WatchOptions, io: Io): Promise<number> {
-  return withRun(meant, options, io, async (data, run) => {
+export async function watchCommand(runRef: string, options: WatchOptions, io: Io): Promise<number> {
+  return withRun({ ...options, runRef }, io, async (data, run) => {
     const protocol = options.rasp ? 'rasp' : 'fcmp';
     const head = headOf(run, protocol);
-    if (options.cursor > head)
-      throw new RequestError(
-        'CURSOR_BEYOND_END',
-        `run ${run.run_id} has ${head} events so far, none after ${options.cursor}`,
-      );
+    if (options.cursor > head) throw refusal('CURSOR_BEYOND_END', { run: run.run_id, head, cursor: options.cursor });
     // RASP is for programs; a person reads the conversation.
     const viewer = options.json || options.rasp ? createLineViewer(io) : createScreenViewer(io, styleOf(io));
     if (!options.follow) {
-      const { lines, damaged } = await readReadable(data.store, {
+      const damage = new DamageReport(protocol, io);
+      for await (const { lines, damaged } of everyReadable(data.store, {
         runId: run.run_id,
         protocol,
         afterSeq: options.cursor,
-        limit: Number.MAX_SAFE_INTEGER,
         head,
-      });
-      tellDamaged(protocol, damaged, io);
-      await viewer.show(lines);
+      })) {
+        damage.add(damaged);
+        await viewer.show(lines);
+      }
+      damage.end();
       viewer.rest();
       return exitCodeOf(run.status);
     }
     return follow(
-      data,
-      run,
-      new Follower(
-        {
-          store: data.store,
-          runId: run.run_id,
-          viewer,
-          protocol,
-          throughWaiting: true,
-          isAlive: () => data.hasWriter(),
-          onWaiting: () =>
-            options.json ||
-            io.stderr.write(`waits for an answer: parley reply ${run.run_id}    (Ctrl-C ends the watching)\n`),
-        },
-        options.cursor,
-        io,
-      ),
+      {
+        store: data.store,
+        runId: run.run_id,
+        viewer,
+        protocol,
+        throughWaiting: true,
+        isAlive: () => data.hasWriter(),
+        onWaiting: () => options.json || io.stderr.write(`${texts().say.waitingWhileWatched(run.run_id)}\n`),
+      },
+      options.cursor,
       io,
     );
   });
 }
 
-async function follow(data: DataDir, { run_id: runId }: RunRecord, follower: Follower, io: Io): Promise<number> {
+async function follow(options: FollowOptions, cursor: number, io: Io): Promise<number> {
+  const { store, runId } = options;
   const stops: (() => void)[] = [];
   const leave = new Promise<void>((resolve) => void stops.push(io.onSignal('SIGINT', resolve)));
-  const { stop, run } = await follower.follow({ leave });
+  const { stop, run } = await new Follower(options, cursor, io).follow({ leave });
   for (const stopListening of stops) stopListening();
   if (stop === 'left') return EXIT.interrupted;
   if (stop === 'lost')
-    io.stderr.write(
-      `parley: nobody works on run ${runId} any more (it is ${run.status})\n  parley retry ${runId}    ends it ` +
-        `with its code and tries again\n`,
-    );
-  return exitCodeOf((await loadReadable(data.store, runId)).status);
+    io.stderr.write(`${texts().say.noWorker(runId, texts().say.statuses[run.status])}
+`);
+  return exitCodeOf((await loadReadable(store, runId)).status);
 }

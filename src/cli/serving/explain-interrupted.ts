@@ -1,8 +1,8 @@
-// What a stop of the server cut off, in a sentence, with the settings that would have kept it.
-import type { Settings } from '../../host/settings.js';
+// Describes the work that stopping the server interrupted, and the settings that would have kept it.
+import type { Settings } from '../../settings/settings.js';
 import type { Interrupted } from '../../orchestrator/orchestrator-settings.js';
 
-// Null: nothing was cut off.
+// Returns null if nothing was interrupted.
 export function explainInterrupted({ turns, queued }: Interrupted, recovery: Settings['recovery']): string | null {
   if (turns === 0 && queued === 0) return null;
   const parts = [

@@ -1,5 +1,5 @@
-// A server among the hosts that share a database, for a command beside them: the nearest one that answers. A host that
-// is listed but does not answer is passed over, and so is anything else that answers at its address.
+// Finds the nearest server among the hosts that share a database, for a command on one of their machines. Skips hosts
+// that do not respond, and other programs that respond at the address of a host.
 import type { Timers } from '../../process/timers.js';
 import { answersAs, type HostKeys } from '../../service/access/host-proof.js';
 import type { HostRecord } from '../../store/postgres/hosts/host-lease.js';
@@ -8,27 +8,27 @@ import type { Io } from '../io.js';
 import { hostNameOf } from '../open-data.js';
 import { registeredToken } from './own-operator.js';
 
-// One that is well answers at once, on a busy machine soon; one that died is listed until its lease is over.
+// A healthy host responds at once, on a busy machine a little later. A crashed host is listed until its lease expires.
 const ANSWER_MS = 3000;
-// There may be hundreds; where none of these answers, others hardly will.
-const ASKED = 10;
+// There may be hundreds of hosts. If none of the first ones responds, the others hardly will.
+const MAX_CANDIDATES = 10;
 
 export interface ClusterServer {
   readonly url: string;
   readonly token: string;
 }
 
-// What a command knows before it asks the database.
+// What a command knows before it queries the database.
 export interface Caller {
-  // Its data directory.
+  // The data directory of the command.
   readonly path: string;
   // The address of the server that holds this directory, which may be reachable from this machine only.
   readonly own: string | null;
-  // PARLEY_TOKEN; null: the token of the directory is used, and registered in the database.
+  // PARLEY_TOKEN; null to use the token of the directory, which is then registered in the database.
   readonly token: string | null;
 }
 
-// An address, and the hosts that it may be the address of: one that was killed and started again is listed twice for a
+// An address with the keys of the hosts that may have it: a host that was killed and restarted is listed twice for a
 // while.
 export interface Candidate {
   readonly url: string;
@@ -47,7 +47,7 @@ export async function findClusterServer(
   try {
     await checkMigrated(database);
     const near = { name: hostNameOf(io), site: readSite(path) };
-    const candidates = listCandidates(await listLiveHosts(database), near, own).slice(0, ASKED);
+    const candidates = listCandidates(await listLiveHosts(database), near, own).slice(0, MAX_CANDIDATES);
     const url = await firstToAnswer(candidates, io.timers);
     return url === null ? null : { url, token: token ?? (await registeredToken(database, path, io)) };
   } finally {
@@ -63,7 +63,7 @@ export function listCandidates(
   const found = new Map<string, Map<string, string>>();
   const add = (url: string, id: string, key: string): unknown =>
     found.get(url)?.set(id, key) ?? found.set(url, new Map([[id, key]]));
-  // The hosts know the server of a directory by its site; they may have no address of it, or another.
+  // The server of a directory is recognised by its site; the hosts may list another address for it, or none.
   if (own !== null)
     for (const { host_id: id, site, public_key: key } of hosts)
       if (site !== null && site === near.site) add(own, id, key);
@@ -71,7 +71,7 @@ export function listCandidates(
   return [...found].map(([url, keys]) => ({ url, keys }));
 }
 
-// Those of this machine come first, and of equal ones those that have the files of this data directory.
+// Hosts of this machine come first; among equals, those with the files of this data directory.
 export function orderHosts<T extends Pick<HostRecord, 'name' | 'site'>>(
   hosts: readonly T[],
   near: { readonly name: string; readonly site: string | null },
@@ -81,15 +81,15 @@ export function orderHosts<T extends Pick<HostRecord, 'name' | 'site'>>(
   return hosts.toSorted((one, other) => distance(one) - distance(other));
 }
 
-// All are asked at once; the first of them in this order that proves to be a host of this address is taken. Any program
-// may listen where a host that died is still listed, so no token is sent before.
+// Contacts all candidates at once and returns the first one, in this order, that proves to be a host with this address.
+// Sends no token before that: any program may listen at the address of a crashed host that is still listed.
 export async function firstToAnswer(candidates: readonly Candidate[], timers: Timers): Promise<string | null> {
   const enough = new AbortController();
-  // A timer of ours: a signal that is made of others may be collected with its timeout before that is over.
+  // Uses its own timer: AbortSignal.any may be garbage-collected together with a timeout that is still pending.
   const stop = timers.set(ANSWER_MS, () => enough.abort());
-  const asked = candidates.map(({ url, keys }) => answersAs(keys, url, enough.signal));
+  const proofs = candidates.map(({ url, keys }) => answersAs(keys, url, enough.signal));
   try {
-    for (const [index, answer] of asked.entries()) if (await answer) return candidates[index]?.url ?? null;
+    for (const [index, answer] of proofs.entries()) if (await answer) return candidates[index]?.url ?? null;
     return null;
   } finally {
     stop();

@@ -1,5 +1,5 @@
 // The tokens that a server shares with the other hosts of its database, its own operator token among them.
-import type { Membership } from '../../dispatch/postgres/join-cluster.js';
+import type { Membership } from '../../ownership/postgres/join-cluster.js';
 import type { Clock } from '../../kernel/clock.js';
 import { SharedTokens, type SharedState } from '../../service/access/shared-tokens.js';
 import type { NamedToken } from '../../service/access/tokens.js';
@@ -41,7 +41,7 @@ function ownOperator({ path, cluster, clock }: SharedPlace, io: Io): OwnOperator
   };
 }
 
-// Never rejects: whatever becomes of the own token, changes of the others must be read.
+// Never rejects: a problem with the own token must not keep changes of other tokens from being read.
 function onceReported(work: () => Promise<void>, onProblem: (error: unknown) => void): () => Promise<void> {
   let isReported = false;
   return async () => {

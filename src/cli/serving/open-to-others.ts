@@ -1,32 +1,32 @@
-// What of a data directory others on this machine could read or change, in words; null: nothing. Parley makes all of it
-// for its owner alone, but a folder that was there before, or came back out of a backup, may be open. It is told and
-// not mended: the modes may be meant so (a volume for a group).
+// Describes which parts of a data directory other users of this machine can read or change; null if none. Parley
+// creates everything for its owner only, but an existing or restored folder may be open. This is reported and not
+// fixed, because the modes may be intended (a volume for a group).
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
-// Who may write into the folder or the settings decides which programs are started. Who reads the others has the token,
-// or all that was said.
+// Write access to the folder or the settings decides which programs are started. Read access to the others reveals the
+// token or the conversations.
 const WRITTEN = ['', 'config.json'];
 const READ = ['token', 'parley.db', 'parley.log', 'runs'];
 const WRITABLE_BY_OTHERS = 0o022;
 const OPEN_TO_OTHERS = 0o077;
 
 export function describeOpen(dataDir: string, platform: string): string | null {
-  // Its modes say nothing there.
+  // File modes mean nothing on Windows.
   if (platform === 'win32') return null;
   const isOpen = (name: string, bits: number): boolean => (modeOf(join(dataDir, name)) & bits) !== 0;
   const written = WRITTEN.filter((name) => isOpen(name, WRITABLE_BY_OTHERS)).map(
-    (name) => `others may write to ${name || 'it'}, and so start programs as you`,
+    (name) => `other users can write to ${name || 'it'} and so start programs as you`,
   );
-  const read = READ.filter((name) => isOpen(name, OPEN_TO_OTHERS)).map((name) => `${name} is open to others`);
+  const read = READ.filter((name) => isOpen(name, OPEN_TO_OTHERS)).map((name) => `${name} is open to other users`);
   const found = [...written, ...read];
   return found.length === 0
     ? null
-    : `${dataDir}: ${found.join('; ')}. Choose a directory that is Parley's alone; of one that is, chmod -R go= ` +
-        'makes it yours alone';
+    : `${dataDir}: ${found.join('; ')}. Use a directory that only Parley uses, and close it to other users: ` +
+        'chmod -R go= DIRECTORY';
 }
 
-// What cannot be looked at is told elsewhere.
+// A path that cannot be read is reported elsewhere.
 function modeOf(path: string): number {
   try {
     return statSync(path, { throwIfNoEntry: false })?.mode ?? 0;

@@ -1,31 +1,32 @@
-// parley open: the console in the browser. It starts nothing: a server must be running. Where no browser can be opened,
-// the address is printed.
+// parley open: opens the console in the browser. Needs a running server. Prints the address if no browser can be
+// opened.
 import { spawn } from 'node:child_process';
 import { findNamed } from '../../process/find-program.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { dataDirOf, type DataOption } from '../data-dir.js';
 import { EXIT, type Io } from '../io.js';
 import { findServer } from './server.js';
+import { texts } from '../language/language.js';
 
 export async function openCommand(options: DataOption, io: Io): Promise<number> {
   const path = dataDirOf(options, io);
   const server = await findServer(path, io);
-  if (!server) throw new RequestError('NOT_FOUND', `No server is running for ${path}. Start one: parley serve`);
+  if (!server) throw refusal('NOT_FOUND.server', { path });
   const address = addressOf(server.url);
   const browser = io.terminal.stdout ? findBrowser(io) : null;
   if (browser === null) {
     io.stdout.write(`${address}\n`);
     return EXIT.ok;
   }
-  io.stdout.write(`Opening ${address}\n`);
+  io.stdout.write(`${texts().say.opening(address)}\n`);
   const [program, ...args] = browser;
   const child = spawn(program, [...args, address], { detached: true, stdio: 'ignore' });
-  child.on('error', () => io.stderr.write(`The browser could not be started. Open the address yourself: ${address}\n`));
+  child.on('error', () => io.stderr.write(`${texts().say.browserFailed(address)}\n`));
   child.unref();
   return EXIT.ok;
 }
 
-// The page itself says how to sign in to a browser that is not.
+// The page explains how to sign in.
 function addressOf(url: string): string {
   return `${url.replace(/\/+$/, '')}/`;
 }

@@ -1,5 +1,5 @@
 // The operator token of this data directory, as a database that hosts share knows it.
-import { RequestError } from '../../run/request-error.js';
+import { RequestError, refusal } from '../../run/request-error.js';
 import { operatorToken } from '../../service/access/operator-token.js';
 import { hashToken } from '../../service/access/tokens.js';
 import type { AuditTrace } from '../../store/audit.js';
@@ -22,7 +22,7 @@ export function operatorTrace(now: number, io: Io): AuditTrace {
   return { at: now, actor: { kind: 'user', name: io.machine.userName }, address: null };
 }
 
-// For a command that calls a server: makes the token if there is none, and registers it.
+// For a command that calls a server: creates the token if it does not exist, and registers it.
 export async function registeredToken(database: Database, path: string, io: Io): Promise<string> {
   const { registerOperator } = await import('../../store/postgres/access/operator-tokens.js');
   await registerOperator(database, registrationOf(path, io), operatorTrace(io.clock.now(), io));
@@ -35,10 +35,6 @@ function withWritableDirectory<T>(path: string, work: () => T): T {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (error instanceof RequestError || code === undefined) throw error;
-    throw new RequestError(
-      'DATA_DIR_UNUSABLE',
-      `The operator token cannot be read from or written to ${path} (${code}). ` +
-        'To do without a directory of your own, set PARLEY_TOKEN to a token that the server knows.',
-    );
+    throw refusal('DATA_DIR_UNUSABLE.operator_token', { path, code });
   }
 }

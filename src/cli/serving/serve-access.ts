@@ -1,14 +1,15 @@
-// Who may use a server that is about to start: its tokens, the names and addresses it is reached by, and the record of
-// changed settings.
+// Access to a server that is about to start: its tokens, its public address, the folders where runs may work, and the
+// record of changed settings.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Membership } from '../../dispatch/postgres/join-cluster.js';
-import type { Settings } from '../../host/settings.js';
+import type { Membership } from '../../ownership/postgres/join-cluster.js';
+import type { LiveSettings } from '../../settings/live-settings.js';
+import type { Settings } from '../../settings/settings.js';
 import type { Clock } from '../../kernel/clock.js';
 import { canonicalText, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
 import { OWN_FILE, readTextSync } from '../../files/read-file.js';
 import { realPathOf } from '../../files/real-path.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { checkStrength, fixedOperator, operatorIn, type OperatorSource } from '../../service/access/operator-token.js';
 import { TokenBook, type Caller } from '../../service/access/token-book.js';
 import { findNamed, tokensIn, type NamedToken } from '../../service/access/tokens.js';
@@ -59,45 +60,38 @@ export async function openTokens(
   }
 }
 
-// PARLEY_TOKEN, if it is set: it must be hard to guess, and nobody else's.
+// Returns the operator of PARLEY_TOKEN, if it is set. The token must be hard to guess and must not be a named token.
 function presetOperator({ env }: Io, tokens: readonly NamedToken[]): OperatorSource | null {
   const token = env['PARLEY_TOKEN'];
   if (token === undefined || token === '') return null;
   checkStrength(token);
   const named = findNamed(tokens, token);
-  if (named)
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      `PARLEY_TOKEN is the token "${named.name}" (${named.role}): the operator needs a token of their own.`,
-    );
+  if (named) throw refusal('INVALID_ARGUMENT.operator_is_named', { name: named.name, role: named.role });
   return fixedOperator(token);
 }
 
-// The address that people use, without a slash at its end; null: the one it listens on.
+// The address that people use; null for the address that the server listens on.
 export function publicUrlOf({ public_url: text }: Settings): URL | null {
   if (text === null) return null;
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url !== null && url.username === '' && url.password === '') return url;
   const example = 'https://parley.example.com';
-  throw new RequestError(
-    'INVALID_ARGUMENT',
-    `public_url: "${text}" is no address without a login; write it like ${example}.`,
-  );
+  throw refusal('INVALID_ARGUMENT.public_url', { url: text, example });
 }
 
-// Whoever has the operator's own token has this account; others may work where the settings say, or in the home and the
-// folder of the start.
+// The operator token gives full access to this account. Other tokens may use workspace_roots, or by default the home
+// and the folder that the server was started in.
 export function workspaceRootsOf(
-  settings: Settings,
+  settings: LiveSettings,
   io: Io,
   warn: (message: string) => void,
 ): (caller: Caller) => readonly string[] | null {
-  const usual = defaultRoots(io, settings, warn);
-  return ({ actor }) => settings.workspace_roots ?? (actor.kind === 'user' ? null : usual);
+  const usual = defaultRoots(io, settings.current, warn);
+  return ({ actor }) => settings.current.workspace_roots ?? (actor.kind === 'user' ? null : usual);
 }
 
-// Where named tokens may let runs work, unless the settings say so: the user's home and the folder that the server was
-// started in. Never the whole machine: systemd starts services in /.
+// The default roots for named tokens: the user's home and the folder that the server was started in. Never the whole
+// machine: systemd starts services in /.
 function defaultRoots(
   { cwd, machine: { home } }: Io,
   { workspace_roots: set }: Settings,
@@ -116,9 +110,9 @@ function defaultRoots(
 // How many rows of the journal are searched for the last settings of this host.
 const SEARCHED = 200;
 
-// Records in the administrative journal which settings differ from those at the last start. Values are recorded as
-// digests: they may be secrets.
-export async function recordSettings(path: string, access: AccessStore, clock: Clock, io: Io): Promise<void> {
+// Records in the administrative journal which settings differ from those that it recorded last. Records digests of the
+// values, because values may be secrets.
+export async function recordSettings({ path, access, clock }: Omit<TokenPlace, 'cluster'>, io: Io): Promise<void> {
   const keys = digestSettings(path);
   const host = hostNameOf(io);
   const rows = (await access.listAuditOfType('settings.changed', SEARCHED))

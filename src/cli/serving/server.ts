@@ -3,7 +3,7 @@
 import { createClient, type ParleyClient } from '../../client/client.js';
 import { ParleyError } from '../../client/parley-error.js';
 import type { RequestErrorCode } from '../../contract/error-codes.js';
-import { RequestError } from '../../run/request-error.js';
+import { RequestError, refusal } from '../../run/request-error.js';
 import { readServer, type ServerNote } from '../../service/server-file.js';
 import { readOperatorToken } from '../../service/access/operator-token.js';
 import { findClusterServer } from './find-cluster-server.js';
@@ -11,14 +11,15 @@ import type { Io } from '../io.js';
 import { databaseUrl } from '../open-data.js';
 import type { Work } from '../conversation/start-work.js';
 import { forceOf } from '../../commands/force-of.js';
-import type { Job } from '../conversation/worker.js';
+import type { Job } from '../conversation/assignment.js';
 import { isAlive } from '../writer-alive.js';
 
 export interface Server {
   readonly url: string;
-  // It is known to be there. Of a database there may be several: who follows a run asks there whether any is.
+  // Whether its process is known to run. Always false for a server of a shared database, which may have several
+  // servers: a command that follows a run asks the database whether any of them runs.
   readonly alive: () => boolean;
-  // What the server refuses becomes an error of the command.
+  // Turns an error response of the server into an error of the command.
   call<T>(work: (client: ParleyClient) => Promise<T>): Promise<T>;
 }
 
@@ -28,37 +29,35 @@ export async function findServer(path: string, io: Io): Promise<Server | null> {
   if (database === null)
     return (
       note &&
-      serverAt(
-        note.url,
-        () => tokenFor(path, io),
-        (error) => explain(error, note.url),
-        () => isAlive(note),
-      )
+      serverAt(note.url, {
+        token: () => tokenFor(path, io),
+        toRefusal: (error) => explain(error, note.url),
+        alive: () => isAlive(note),
+      })
     );
   const found = await findClusterServer(database, { path, own: note?.url ?? null, token: givenToken(io) }, io);
   return (
     found &&
-    serverAt(
-      found.url,
-      () => found.token,
-      (error) => explainHost(error, found.url, givenToken(io) !== null),
-      () => false,
-    )
+    serverAt(found.url, {
+      token: () => found.token,
+      toRefusal: (error) => explainHost(error, { url: found.url, isTokenSet: givenToken(io) !== null }),
+      alive: () => false,
+    })
   );
 }
 
-// What stands in the directory, as long as its process is there.
+// Returns the server that is registered in the directory, if its process still runs.
 export function readLiveServer(path: string): ServerNote | null {
   const note = readServer(path);
   return note && isAlive(note) ? note : null;
 }
 
-function serverAt(
-  url: string,
-  token: () => string,
-  toRefusal: (error: ParleyError) => RequestError,
-  alive: () => boolean,
-): Server {
+interface ServerOptions extends Pick<Server, 'alive'> {
+  readonly token: () => string;
+  readonly toRefusal: (error: ParleyError) => RequestError;
+}
+
+function serverAt(url: string, { token, toRefusal, alive }: ServerOptions): Server {
   return {
     url,
     alive,
@@ -83,41 +82,30 @@ function tokenFor(path: string, io: Io): string {
     return readOperatorToken(path);
   } catch (error) {
     if (error instanceof RequestError) throw error;
-    throw new RequestError('UNAUTHORIZED', `a server runs on ${path} with a token of its own: set PARLEY_TOKEN to it`);
+    throw refusal('UNAUTHORIZED.own_token', { path });
   }
 }
 
-function explain({ code, message }: ParleyError, url: string): RequestError {
-  if (code === 'UNREACHABLE') return new RequestError('DATA_DIR_IN_USE', `${message}; its process is there`);
-  if (code === 'UNAUTHORIZED')
-    return new RequestError(
-      'UNAUTHORIZED',
-      `the server at ${url} does not know the token: set PARLEY_TOKEN to the one it was started with`,
-    );
-  return new RequestError(code as RequestErrorCode, message);
+function explain({ code, message, values, hint }: ParleyError, url: string): RequestError {
+  if (code === 'UNREACHABLE') return refusal('DATA_DIR_IN_USE.silent', { problem: message });
+  if (code === 'UNAUTHORIZED') return refusal('UNAUTHORIZED.other_token', { url });
+  return new RequestError(code as RequestErrorCode, message, { values, hint });
 }
 
-function explainHost({ code, message }: ParleyError, url: string, isGiven: boolean): RequestError {
-  if (code === 'UNREACHABLE')
-    return new RequestError(
-      'STORE_UNAVAILABLE',
-      `${message}; it answered just now: look with parley ls what became of it, and try again`,
-    );
+// `isTokenSet`: the token is from PARLEY_TOKEN, not from the data directory.
+function explainHost(
+  { code, message, values, hint }: ParleyError,
+  { url, isTokenSet }: { readonly url: string; readonly isTokenSet: boolean },
+): RequestError {
+  if (code === 'UNREACHABLE') return refusal('STORE_UNAVAILABLE.lost_server', { problem: message });
   if (code === 'UNAUTHORIZED')
-    return new RequestError(
-      'UNAUTHORIZED',
-      `the server at ${url} does not know the token ` +
-        (isGiven
-          ? 'in PARLEY_TOKEN: set it to the one the server was started with, ' +
-            'or unset it if it was started without one'
-          : 'of this data directory: set PARLEY_TOKEN to the one it was started with'),
-    );
-  return new RequestError(code as RequestErrorCode, message);
+    return refusal(isTokenSet ? 'UNAUTHORIZED.wrong_variable' : 'UNAUTHORIZED.wrong_data_dir', { url });
+  return new RequestError(code as RequestErrorCode, message, { values, hint });
 }
 
-// The same as a worker's, done by the server.
+// Runs a job on the server instead of in a worker.
 export async function workByServer(server: Server, job: Job): Promise<Work> {
-  const { run_id: runId } = await server.call((client) => take(client, job));
+  const { run_id: runId } = await server.call((client) => runJob(client, job));
   return {
     runId,
     interrupted: false,
@@ -126,7 +114,7 @@ export async function workByServer(server: Server, job: Job): Promise<Work> {
   };
 }
 
-function take(client: ParleyClient, job: Job): Promise<{ readonly run_id: string }> {
+function runJob(client: ParleyClient, job: Job): Promise<{ readonly run_id: string }> {
   switch (job.type) {
     case 'create':
       return client.create(job.request);
@@ -138,8 +126,8 @@ function take(client: ParleyClient, job: Job): Promise<{ readonly run_id: string
       return client.retry(job.run_id, forceOf(job));
     case 'reply':
       return client.reply(job.run_id, job.reply);
-    case 'settle':
-      // It does what is due by itself.
+    case 'run_due':
+      // A server runs due work without being asked.
       return Promise.resolve(job);
   }
 }

@@ -13,20 +13,20 @@ export interface DecisionLoopDeps {
   readonly timers: Timers;
 }
 
-// Decided at the same time; each takes one of the host's database connections.
+// How many questions are decided at the same time. Each decision uses one of the host's database connections.
 const BATCH = 4;
-// After a failure, and while an expired question is left to the host that has its process.
+// The pause after a failure, and while another host that has the process of the run must decide its expired question.
 const RETRY_MS = 1000;
-// Even without a deadline: a hint can be lost, and the clock of the database can be set forward.
+// The longest pause, also without a deadline: a notification can be lost, and the database clock can be set forward.
 const LONGEST_WAIT_MS = 60_000;
-// Damage does not repair itself; the question is tried again in case somebody did.
+// A damaged question is tried again after this time, in case an operator repaired it.
 const DAMAGED_MS = 3_600_000;
 
 export class DecisionLoop {
   readonly #deps: DecisionLoopDeps;
   readonly #handlers: Pick<DispatchHandlers, 'decide' | 'onFailure'>;
   readonly #alarm: Alarm;
-  // The deadline that the timer is set for, by the clock of the database; null: it is set for no deadline.
+  // The deadline for which the timer is set, by the clock of the database; null: none.
   #armedFor: number | null = null;
   #pass: Promise<void> | null = null;
   #again = false;
@@ -38,7 +38,7 @@ export class DecisionLoop {
     this.#alarm = new Alarm(deps.timers);
   }
 
-  // Looks for expired questions now. Runs one pass at a time; calls during a pass cause one more.
+  // Checks for expired questions now. Runs one pass at a time; calls during a pass cause one more.
   check(): void {
     if (this.#isClosed) return;
     this.#again = true;
@@ -47,7 +47,7 @@ export class DecisionLoop {
     });
   }
 
-  // A question was asked that is decided at this time, if that is known.
+  // Call it when a question was asked. `at`: when it expires, if known.
   expect(at: number | undefined): void {
     if (at === undefined || this.#pass !== null || this.#armedFor === null || at < this.#armedFor) this.check();
   }
@@ -72,14 +72,14 @@ export class DecisionLoop {
     }
   }
 
-  // Returns whether there may be more.
+  // Resolves to true if there may be more expired questions.
   async #decideBatch(): Promise<boolean> {
     const rows = await this.#deps.store.claimDecisions(BATCH);
     await Promise.all(rows.map((row) => this.#decide(row)));
     return rows.length === BATCH;
   }
 
-  // One that fails is tried again when its claim has expired, here or elsewhere.
+  // A decision that fails is tried again after its claim has expired, by this or another host.
   async #decide(row: InteractionRow): Promise<void> {
     try {
       await this.#handlers.decide(toInteraction(row));

@@ -1,17 +1,19 @@
-// Dispatch on a store that hosts share. Starts turns as the embedded dispatch does, from the runs that this host
-// claimed; wakes on commits of other hosts, and regularly in case a hint was lost. Expired questions are decided by
-// this host's decision loop.
+// Dispatch on a store that hosts share. Starts turns like the embedded dispatch, from the runs that this host claimed.
+// Wakes on commits of other hosts, and regularly in case a notification was lost. The decision loop of this host
+// decides expired questions.
 import type { Clock } from '../../kernel/clock.js';
 import { Alarm, type Timers } from '../../process/timers.js';
 import type { PostgresStore } from '../../store/postgres/postgres-store.js';
+import type { Ownership } from '../../ownership/ownership.js';
 import type { Dispatch, DispatchHandlers } from '../dispatch.js';
 import { EmbeddedDispatch } from '../embedded.js';
 import { DecisionLoop } from './decision-loop.js';
 
-const LOOK_MS = 2000;
+const POLL_MS = 2000;
 
 export interface PostgresDispatchDeps {
   readonly store: PostgresStore;
+  readonly ownership: Pick<Ownership, 'claim'>;
   readonly clock: Clock;
   readonly timers: Timers;
 }
@@ -26,7 +28,7 @@ export class PostgresDispatch implements Dispatch {
 
   constructor(deps: PostgresDispatchDeps, handlers: DispatchHandlers, slots: number) {
     this.#decisions = new DecisionLoop(deps, handlers);
-    this.#inner = new EmbeddedDispatch(deps, handlers, slots, { decides: false });
+    this.#inner = new EmbeddedDispatch(deps, handlers, { slots, decides: false });
     this.#alarm = new Alarm(deps.timers);
     this.#stopListening = [
       deps.store.onCommitted(({ origin, status, asked, decides_at: at }) => {
@@ -40,7 +42,7 @@ export class PostgresDispatch implements Dispatch {
     ];
   }
 
-  // Before its first word nothing is begun.
+  // Starts no turn before the first call of wake().
   #wakeIfAwake(): void {
     if (this.#isAwake) this.wake();
   }
@@ -49,8 +51,12 @@ export class PostgresDispatch implements Dispatch {
     if (this.#isClosing) return;
     if (!this.#isAwake) this.#decisions.check();
     this.#isAwake = true;
-    this.#alarm.set(LOOK_MS, () => this.wake());
+    this.#alarm.set(POLL_MS, () => this.wake());
     this.#inner.wake();
+  }
+
+  setSlots(slots: number): void {
+    this.#inner.setSlots(slots);
   }
 
   idle(): Promise<void> {

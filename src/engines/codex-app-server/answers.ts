@@ -36,7 +36,8 @@ const ACCEPTANCE: Record<Decision, string> = {
 const ACTION: Record<Decision, string> = { ...ACCEPTANCE, approve_for_session: 'accept' };
 
 export function buildAnswer(request: NativeRequest, response: Json): JsonObject {
-  const { method, params, question } = request;
+  const { message, params, question } = request;
+  const { method } = message;
   invariant(question !== null, `nobody was asked ${method}`);
   switch (method) {
     case COMMAND_APPROVAL:
@@ -70,7 +71,7 @@ function readDecision(response: Json): Decision {
 
 function grantPermissions({ permissions }: JsonObject, decision: Decision): JsonObject {
   if (decision === 'decline' || decision === 'cancel') return { permissions: {}, scope: 'turn' };
-  // What is asked for has null where nothing is, what is granted has no such member.
+  // A request has null for permissions it does not ask for; a grant leaves these members out.
   const asked = Object.fromEntries(Object.entries(asObject(permissions) ?? {}).filter(([, value]) => value !== null));
   return { permissions: asked, scope: decision === 'approve' ? 'turn' : 'session' };
 }
@@ -78,7 +79,7 @@ function grantPermissions({ permissions }: JsonObject, decision: Decision): Json
 function decideElicitation({ mode, _meta: meta }: JsonObject, decision: Decision): JsonObject {
   const isYes = decision === 'approve' || decision === 'approve_for_session';
   const offered = asObject(meta)?.persist;
-  // The request says for how long a yes may hold.
+  // The request states how long an approval may be valid.
   const isForSession =
     decision === 'approve_for_session' &&
     (offered === 'session' || (Array.isArray(offered) && offered.includes('session')));
@@ -117,7 +118,7 @@ function isNumber(property: JsonObject | undefined): boolean {
 function answersById(params: JsonObject, response: Json): JsonObject {
   const questions = readInputQuestions(params);
   const isByIds = isObject(response) && questions.some(({ id }) => Object.hasOwn(response, id));
-  // Without one of the ids in it, an answer is meant for all of them.
+  // If none of the ids is in it, the answer applies to all of them.
   const entries = questions.map(({ id }): [string, Json] => {
     if (!isByIds) return [id, { answers: textsOf(response) }];
     return [id, { answers: Object.hasOwn(response, id) ? textsOf(response[id] ?? null) : [] }];
@@ -133,7 +134,7 @@ function textOf(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(clipDepth(value));
 }
 
-// Codex tells the agent that the user has interrupted it on purpose.
+// Codex reports to the agent that the user interrupted it on purpose.
 const CUT_OFF = '(Your turn was cut off only because it waited long for this answer; nobody wanted you to stop.)';
 
 // `question` is an interaction as it was stored.
@@ -164,8 +165,8 @@ export function actionDigest(action: JsonObject, sandbox: string): string {
   return createHash('sha256').update(canonicalText({ action, sandbox })).digest('hex');
 }
 
-// Whether a decision about it may be used for the same action in another process. Only what says all that is done: not
-// a change that was not seen, not what is typed into a program that runs, not what an MCP server says of itself.
+// Whether a decision may be used for the same action in another process. Only if the action is fully described: not for
+// a change that was not shown, not for input to a running program, and not for an MCP server's own description.
 export function carriesOver({ kind, command, changes, permissions }: JsonObject): boolean {
   return (
     (kind === 'command' && typeof command === 'string') ||

@@ -83,7 +83,7 @@ function buildField(id: string, property: JsonObject): RaspField {
   return { id, kind, prompt, options, default: property.default };
 }
 
-// What a value must be, in words of ours; null: the property says something that is not known here.
+// Describes what a value must be; null if the property has an unknown keyword.
 function memberOf(property: JsonObject): JsonObject | null {
   const { type } = property;
   const choices = choicesOf(property);

@@ -1,4 +1,4 @@
-// The changes of a patch as the server tells them.
+// The changes of a patch as the server reports them.
 import { asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 
@@ -21,7 +21,7 @@ export function rememberItem(items: Map<string, JsonObject>, key: string, body: 
   items.set(key, items.has(key) ? rest : body);
 }
 
-// What a patch is now; null: it cannot be told, so it was not seen.
+// The current state of a patch; null if it is unknown, so the patch was not shown.
 export function rememberChanges(items: Map<string, JsonObject>, key: string, changes: Json | undefined): void {
   const body = items.get(key);
   if (!body) return;

@@ -77,7 +77,7 @@ export const STEPS: readonly string[] = [
   'account/login/completed',
 ];
 
-// What it asks of its client. Which of it a person is asked, `requests.ts` says.
+// The requests of the server to its client. `requests.ts` decides which of them a person is asked.
 export const REQUESTS: readonly string[] = [
   'item/commandExecution/requestApproval',
   'item/fileChange/requestApproval',
@@ -92,7 +92,7 @@ export const REQUESTS: readonly string[] = [
   'execCommandApproval',
 ];
 
-// Items that are neither said nor done by the agent, or that no event tells of.
+// Items that the agent neither said nor did, or that have no event.
 export const SILENT_ITEMS: readonly string[] = [
   'userMessage',
   'hookPrompt',

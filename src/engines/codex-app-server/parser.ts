@@ -1,13 +1,15 @@
-// Profile codex_app_server: the output of `codex app-server`, JSON-RPC a line without the `jsonrpc` member:
-// notifications, requests to the client, and answers to the client's own. Success is turn/completed with the status
-// completed. The server outlives a turn and may speak of several threads: the one that is followed stands in the
-// memory, and of the others, whom the agent has called to help, nothing is told but that they are at work.
-import { asCount, asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
+// Profile codex_app_server: the output of `codex app-server`, one JSON-RPC message per line without the `jsonrpc`
+// member: notifications, requests to the client, and responses to requests of the client. Success is turn/completed
+// with the status completed. The server outlives a turn and may report several threads: the memory names the thread of
+// the run; other threads belong to subagents, of which only progress is reported.
+import type { RequestMessage } from '../../jsonrpc/read-message.js';
+import type { ReceivedLine } from '../../jsonrpc/received-line.js';
+import { asCount, asObject, asString, isObject, type Json, type JsonObject } from '../../kernel/json.js';
 import type { EngineFailure } from '../../run/evidence.js';
 import { classifyFailure } from '../auth-failure.js';
 import type { Emitter } from '../emitter.js';
 import type { NativeRequest } from '../native-request.js';
-import { drifted, readNdjsonLine, type Drift, type Rule } from '../ndjson.js';
+import { decodeLine, drifted, readDecodedLine, type Drift, type Rule } from '../ndjson.js';
 import type { ParserReader, ReaderMemory } from '../turn-parser.js';
 import { itemKey, rememberChanges, rememberItem } from './file-changes.js';
 import { ItemReader } from './items.js';
@@ -31,7 +33,9 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
   let complaint: string | undefined;
   // Of the line at hand.
   let isOther = false;
-  const open = new Map<string | number, NativeRequest>();
+  let received: ReceivedLine | undefined;
+  // The requests in these lines that may be open, oldest first. The message of each one has its state.
+  let requests: NativeRequest[] = [];
   const items = new ItemReader(out, memory);
 
   const rules = new Map<string, Rule>([
@@ -86,9 +90,29 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     if (isOther && params) remember(method, params);
     // Also of a thread that the agent has called to help: it waits for the answer like any other.
     const id = idOf(event.id);
-    if (id !== undefined) open.set(id, readRequest(id, method, params ?? {}, memory));
+    if (id !== undefined) addRequest(readRequest(messageOf(id, method, event.params), memory));
     const resolved = method === 'serverRequest/resolved' ? idOf(params?.requestId) : undefined;
-    if (resolved !== undefined) open.delete(resolved);
+    if (resolved !== undefined) withdraw(resolved);
+  }
+
+  // For a received line, the same message object that the peer has in its ledger.
+  function messageOf(id: string | number, method: string, params: Json | undefined): RequestMessage {
+    if (received?.message.type === 'request') return received.message;
+    return { type: 'request', id, method, params, state: 'open' };
+  }
+
+  // An id that comes again replaces the request that had it.
+  function addRequest(request: NativeRequest): void {
+    requests = [...openRequests().filter(({ message }) => message.id !== request.message.id), request];
+  }
+
+  function openRequests(): NativeRequest[] {
+    return requests.filter(({ message }) => message.state === 'open');
+  }
+
+  // In a running conversation the ledger of the peer has done so already.
+  function withdraw(id: string | number): void {
+    for (const { message } of openRequests()) if (message.id === id) message.state = 'withdrawn';
   }
 
   function remember(method: string, params: JsonObject): void {
@@ -122,9 +146,9 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     return undefined;
   }
 
-  // The greeting of another process: nobody waits for what the last one has asked, and its turn is no more.
+  // The greeting of another process: the requests and the turn of the last one ended with it.
   function beginProcess(): void {
-    open.clear();
+    requests = [];
     memory.items.clear();
     memory.turn = null;
     complaint = undefined;
@@ -148,13 +172,13 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
   function turnCompleted(params: JsonObject): Drift | undefined {
     const turn = asObject(params.turn);
     const id = asString(turn?.id) ?? null;
-    // The end of an earlier turn, told once more, is not that of this one.
+    // A repeated end of an earlier turn does not end this turn.
     if (memory.turn === null ? id !== null && id === memory.lastTurn : id !== null && id !== memory.turn)
       return progress('turn/completed', 'of another turn');
     over = true;
     memory.turn = null;
     memory.lastTurn = id;
-    // Nothing is asked about an item of a turn that is over.
+    // No request can refer to an item of an ended turn.
     memory.items.clear();
     const status = asString(turn?.status);
     success = status === 'completed';
@@ -214,17 +238,23 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
   const hooks = { before, nameOf };
 
   return {
-    stdoutLine: (text, terminated) => readNdjsonLine(out, rules, text, terminated, hooks),
+    stdoutLine: (text, terminated, line) => {
+      received = line;
+      const event = isObject(line?.json) ? line.json : decodeLine(out, text);
+      readDecodedLine(out, rules, event, text, terminated, hooks);
+    },
+    longRequest: (message) =>
+      addRequest({ message, params: {}, question: null, refusal: 'it is too long to be asked' }),
     finish: () => {},
     turnOver: () => over,
-    openRequests: () => [...open.values()],
+    openRequests,
     // Also one that began before the run waited for an approval.
     isToolRunning: () => [...memory.items.values()].some(({ type }) => TOOL_ITEMS.has(asString(type) ?? '')),
     evidence: () => ({
       success,
       failure,
       unfinished,
-      questions: [...open.values()].flatMap(({ question }) => question ?? []),
+      questions: openRequests().flatMap(({ question }) => question ?? []),
       lastMessage: items.lastMessage,
       complaint,
     }),
@@ -238,7 +268,7 @@ function withParams(rule: (params: JsonObject) => Drift | undefined): Rule {
   };
 }
 
-// An id that is empty names nobody.
+// An empty id identifies nothing.
 function named(value: Json | undefined): string | undefined {
   return asString(value) || undefined;
 }
@@ -255,7 +285,7 @@ interface ServerError {
   readonly httpStatus: number | undefined;
 }
 
-// What kind of error it is stands there as a word, or as an object with one member of that name.
+// The kind of the error is either a string, or an object with one member of that name.
 function readError(error: JsonObject | undefined): ServerError {
   const info = error?.codexErrorInfo;
   const [kind] = Object.entries(asObject(info) ?? {});

@@ -1,7 +1,8 @@
-// What the server asks its client, as a question to a person. The action of an approval is what the decision is bound
-// to: it has all that is done, exactly, and nothing that changes when the same is asked again (ids, times, the agent's
-// reasons). Whatever a person could not judge by what is shown has no question and is to be refused.
+// Turns a request of the server into a question to a person. A decision is bound to the action of an approval: the
+// action has everything that will be done, exactly, and nothing that changes when the same is asked again (ids, times,
+// the agent's reasons). A request that a person could not judge by what is shown has no question and must be refused.
 import { ASK_TOOL } from '../../ask/ask-tool.js';
+import type { RequestMessage } from '../../jsonrpc/read-message.js';
 import { asObject, asString, isDeeperThan, type Json, type JsonObject } from '../../kernel/json.js';
 import { buildApproval, parseQuestion, type Question } from '../../run/interaction.js';
 import type { NativeRequest } from '../native-request.js';
@@ -27,19 +28,15 @@ const QUESTIONS = new Map<string, Build>([
   [TOOL_CALL, (params) => (params.tool === ASK_TOOL ? parseQuestion(params.arguments, 'native') : null)],
 ]);
 
-export function readRequest(
-  id: string | number,
-  method: string,
-  params: JsonObject,
-  memory: ReaderMemory,
-): NativeRequest {
-  // It could be neither stored nor shown whole, and what is shown in part cannot be approved.
-  if (isDeeperThan(params)) return { id, method, params: {}, question: null };
-  return { id, method, params, question: QUESTIONS.get(method)?.(params, memory) ?? null };
+export function readRequest(message: RequestMessage, memory: ReaderMemory): NativeRequest {
+  const params = asObject(message.params) ?? {};
+  // It could neither be stored nor shown completely, and a partly shown action cannot be approved.
+  if (isDeeperThan(params)) return { message, params: {}, question: null };
+  return { message, params, question: QUESTIONS.get(message.method)?.(params, memory) ?? null };
 }
 
 function askForCommand(params: JsonObject): Question | null {
-  // The very command: what was made of it for people may be another.
+  // The exact command: the form prepared for people may differ.
   const { command, cwd, environmentId, additionalPermissions, networkApprovalContext: network } = params;
   if (asString(command) === undefined && !asObject(network)) return null;
   const kind = asString(params.kind) ?? 'command';
@@ -133,7 +130,7 @@ function askForElicitation(params: JsonObject): Question | null {
     : null;
 }
 
-// What a server says of itself is shown as that, below what is known.
+// A server's description of itself is shown as such, below the known facts.
 function askForMcpTool(params: JsonObject, server: string, says: string | null): Question {
   const { tool_params: given, tool_name: tool } = asObject(params._meta) ?? {};
   const prompt = joinLines(
@@ -176,7 +173,7 @@ export function readInputQuestions({ questions }: JsonObject): InputQuestion[] {
   for (const entry of questions) {
     const body = asObject(entry);
     const id = asString(body?.id);
-    // A secret would stand in the journal for ever.
+    // A secret would stay in the journal forever.
     if (id === undefined || body?.isSecret === true || read.some((other) => other.id === id)) return [];
     read.push({
       id,

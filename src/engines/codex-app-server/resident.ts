@@ -1,4 +1,4 @@
-// How a run lives with an app-server that stays.
+// The rules of `codex app-server` as a resident engine.
 import { SANDBOX } from '../codex/command.js';
 import type { ResidentRules } from '../resident.js';
 import { actionDigest, buildAnswer, carriesOver, describeAnswer } from './answers.js';
@@ -8,7 +8,7 @@ export const codexAppServerResident: ResidentRules = {
   // Of the one agent of a run.
   logs: { stdout: 'agents/main/runtime/events.jsonl', stderr: 'agents/main/runtime/stderr.log' },
   buildAnswer,
-  stopsByAnswer: ({ method }) => method === COMMAND_APPROVAL || method === FILE_CHANGE_APPROVAL,
+  stopsByAnswer: ({ message: { method } }) => method === COMMAND_APPROVAL || method === FILE_CHANGE_APPROVAL,
   describeAnswer,
   carriesOver,
   digest: (action, permission) => actionDigest(action, SANDBOX[permission]),

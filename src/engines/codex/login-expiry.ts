@@ -1,4 +1,4 @@
-// Until when a login of Codex holds, told by its access token; a key holds for ever. Nothing of it is kept.
+// Reads from the access token when a login of Codex expires; a key never expires. Nothing of the login is kept.
 import { asObject, asString, parseJson } from '../../kernel/json.js';
 
 export function codexLoginExpiry(text: string): number | null {

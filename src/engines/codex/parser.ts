@@ -81,7 +81,7 @@ export function createCodexReader(out: Emitter): ParserReader {
 
   function turnFailed(event: JsonObject): Drift | undefined {
     const message = asString(asObject(event.error)?.message);
-    // Even in an unknown shape it says that the turn failed.
+    // Even in an unknown form it means that the turn failed.
     failure = classifyFailure(message ?? 'the turn failed');
     if (message === undefined) return drifted('error.message');
     out.emit('diagnostic.engine.error', { message, terminal: true });
@@ -161,7 +161,7 @@ export function createCodexReader(out: Emitter): ParserReader {
     const tool = asString(body.tool);
     if (server === undefined || tool === undefined) return drifted(server === undefined ? 'item.server' : 'item.tool');
     const drift = toolCall(phase, body, id, `${server}.${tool}`, 'mcp', body.arguments ?? null);
-    // A call that failed asked nobody.
+    // A failed call has asked no question.
     if (!drift && phase === 'completed' && body.status === 'completed')
       asks.add(`${server}.${tool}`, body.arguments, body.result);
     return drift;

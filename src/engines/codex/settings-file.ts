@@ -25,7 +25,7 @@ export function hideKeys(given: unknown): TomlTable {
   return { ...policy, exclude: [...new Set([...excluded, ...HIDDEN])] };
 }
 
-// Decided is what has a word about the folder or its repository, where Codex itself looks.
+// A folder is decided if the settings mention it or its repository, which is where Codex looks.
 function distrust(projects: TomlTable, { cwd, project, permission }: TurnFileNeeds): TomlTable {
   const isDecided = [cwd, project].some((folder) => tableOf(projects[folder])['trust_level'] !== undefined);
   if (permission !== 'workspace-write' || isDecided) return projects;

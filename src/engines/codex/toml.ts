@@ -1,4 +1,5 @@
-// TOML as Codex writes its settings: text that is none is an answer, and what is no table counts as an empty one.
+// Parses TOML as Codex writes its settings. Invalid text gives a result instead of an error, and a value that is not a
+// table counts as an empty table.
 import { parse, type TomlTable } from 'smol-toml';
 
 export function parseToml(text: string): TomlTable | null {

@@ -1,4 +1,4 @@
-// The one object of `gemini -o json`, found even where text stands around it or where it is damaged.
+// Finds the one object of `gemini -o json`, even if text surrounds it or it is damaged.
 // The order is fixed: the whole text; the object with other text around it; then, in the `response` member if that can
 // be had, else in the whole text: a fenced block, then any fragment that decodes.
 import { isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
@@ -36,7 +36,7 @@ function isMain(body: Json): boolean {
 }
 
 function findSurrounded(text: string): FoundDocument | undefined {
-  // What stands behind a fence is looked for as a fenced block, later.
+  // Text after a fence is searched later, as a fenced block.
   const fence = /^[ \t]*```/m.exec(text);
   const found = findJsonFragment(fence ? text.slice(0, fence.index) : text, isMain);
   return found && { how: 'surrounded', body: found.value, ...linesOf(text, found) };
@@ -47,7 +47,7 @@ function salvage(text: string, whole: Lines): FoundDocument | undefined {
   const sessionId = readMember(text, 'session_id');
   const where = response ?? text;
   const [fenced] = findFencedJson(where);
-  // Inside the response the whole text is one damaged object; else what stands around the find is not part of it.
+  // Inside the response, the whole text is one damaged object; elsewhere the surrounding text is not part of the match.
   if (fenced)
     return {
       how: 'fence',
@@ -71,7 +71,7 @@ function salvage(text: string, whole: Lines): FoundDocument | undefined {
   );
 }
 
-// The lines that a piece of the text touches, and what else stands on them.
+// Returns the lines that a part of the text touches, and the other text on these lines.
 function linesOf(text: string, { start, end }: Found): Lines {
   const lineStart = text.lastIndexOf('\n', start - 1) + 1;
   const lineEnd = text.indexOf('\n', end);

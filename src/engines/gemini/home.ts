@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { asObject, asString } from '../../kernel/json.js';
 import type { HomeRules, User } from '../engine.js';
-import { readCommented } from '../own-provider.js';
+import { parseCommentedJson } from '../commented-json.js';
 import { mendSession } from './mend-session.js';
 import { writeSettings } from './settings-file.js';
 
@@ -29,7 +29,7 @@ export const geminiHome: HomeRules = {
   ownProvider: {
     files: (user) => [join(folderOf(user), 'settings.json')],
     isNamedIn: (text) =>
-      OWN_AUTH.has(asString(asObject(asObject(readCommented(text).security)?.auth)?.selectedType) ?? ''),
+      OWN_AUTH.has(asString(asObject(asObject(parseCommentedJson(text).security)?.auth)?.selectedType) ?? ''),
   },
   settings: (user) => [
     { from: folderOf(user), to: '.gemini', only: /\.md$/ },

@@ -161,7 +161,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       // write_file does not tell whether the file was there before.
       out.emit('artifact.file.changed', { path, kind: name === 'replace' ? 'update' : 'unknown' }, id);
     }
-    // tool_use is printed for tools that do not exist, too: only a result that succeeded has asked anybody.
+    // Gemini prints tool_use even for tools that do not exist, so only a successful result counts as a question.
     if (status === 'completed') asks.add(name, input, event.output);
     calls.delete(id);
     return undefined;
@@ -194,7 +194,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
   // --- -o json ---
 
   function finish(): void {
-    // The stream was cut: what was said so far is all there will be of the message.
+    // The stream was cut off, so the message ends with the text so far.
     out.at(lastDelta);
     closeMessage(CONFIDENCE.guessed);
     out.at(null);
@@ -226,7 +226,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
           out.raw('stdout', text);
           out.warn('TEXT_OUTSIDE_JSON', 'text beside the JSON object, on its line');
         }
-        // Every byte belongs to an event, also where the object says nothing.
+        // Every byte belongs to an event, even if the object has no content.
         if (out.mark() === mark) out.emit('lifecycle.engine.progress', { phase: 'result' });
         if (found.how === 'main' || found.how === 'surrounded') out.hit();
         else out.miss();
@@ -251,7 +251,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       : how === 'surrounded'
         ? CONFIDENCE.surrounded
         : CONFIDENCE.structured;
-    // What was found inside the response is the model's own: it names no session and reports no error.
+    // An object inside the response is the model's own text: it names no session and reports no error.
     const main = isObject(body) && response === undefined ? body : {};
     const id = asString(main.session_id) ?? sessionId;
     if (id) bind(id, undefined, confidence);

@@ -20,7 +20,7 @@ const OPEN = '<Execution Info>';
 const CLOSE = '</Execution Info>';
 // The CLI's own remarks among the model's text.
 const NOISE = /^Model \S+ does not support thinking mode\s*$/;
-// A login that ran out is told on stdout.
+// iFlow reports an expired login on stdout.
 const COMPLAINT = /SERVER_OAUTH2_REQUIRED|令牌已过期/;
 // The first words on stderr of a turn that continues a session.
 const NOTICE = /^\u2139\ufe0f?\s+Resuming session (\S+) \(\d+ messages? loaded\)\s*$/;
@@ -109,7 +109,7 @@ export function createIflowReader(out: Emitter): ParserReader {
     out.raw('stderr', line);
   }
 
-  // Emits what a block says; false if it says nothing that can be read.
+  // Emits the events of a block; returns false if the block has no readable content.
   function readBlock(text: string): boolean {
     const body = parseJson(text.slice(text.lastIndexOf(OPEN) + OPEN.length, text.lastIndexOf(CLOSE)));
     if (!isObject(body)) {

@@ -57,7 +57,7 @@ function configOf({ cwd, permission, ask }: TurnSpec): object {
               permission: { ...Object.fromEntries(DENIED[permission].map((name) => [name, 'deny'])), ...asking },
             },
           },
-          // What the workspace tells its agents is still read: it is text.
+          // Instructions of the workspace are still read: they are only text.
           instructions: [join(cwd, 'AGENTS.md')],
         }),
     ...(ask ? { mcp: { parley: { type: 'local', command: ask, enabled: true } } } : {}),

@@ -1,7 +1,8 @@
 // OpenCode keeps everything under the XDG directories; all sessions are in one database, which mentions their ids.
 import { basename, join } from 'node:path';
+import { asObject, asString } from '../../kernel/json.js';
+import { parseCommentedJson } from '../commented-json.js';
 import { GIT_FILES, type HomeRules, type User } from '../engine.js';
-import { namesOpencodeProvider } from '../own-provider.js';
 
 const dataOf = ({ home, env }: User): string => join(env['XDG_DATA_HOME'] ?? join(home, '.local', 'share'), 'opencode');
 const configOf = ({ home, env }: User): string => env['XDG_CONFIG_HOME'] ?? join(home, '.config');
@@ -17,7 +18,7 @@ export const opencodeHome: HomeRules = {
     XDG_STATE_HOME: join(home, 'state'),
     XDG_CACHE_HOME: join(home, 'cache'),
   }),
-  // Not what would say otherwise than Parley: what is allowed, and where sessions are.
+  // Leaves out settings that would contradict Parley: permissions, and the location of sessions.
   passes: [
     /^OPENCODE_(?!PERMISSION$|CONFIG_CONTENT$|DISABLE_PROJECT_CONFIG$|DB$|TEST_)/,
     new RegExp(`^${PROVIDERS}_\\w+$`),
@@ -29,7 +30,7 @@ export const opencodeHome: HomeRules = {
   ownProvider: {
     files: (user) =>
       ['opencode.json', 'opencode.jsonc', 'config.json'].map((name) => join(configOf(user), 'opencode', name)),
-    isNamedIn: namesOpencodeProvider,
+    isNamedIn: namesProvider,
   },
   settings: (user) => [
     { from: join(configOf(user), 'opencode'), to: 'config/opencode', only: /^(?:opencode|config)\.jsonc?$|\.md$/ },
@@ -49,3 +50,12 @@ export const opencodeHome: HomeRules = {
     holds: (path, id) => (path.includes(id) ? 'by name' : basename(path).startsWith('opencode.db') && 'if mentioned'),
   },
 };
+
+// Whether the provider of the configured model has options of its own; without a model, whether any provider has.
+function namesProvider(text: string): boolean {
+  const settings = parseCommentedJson(text);
+  const providers = asObject(settings.provider) ?? {};
+  const model = asString(settings.model);
+  const names = model === undefined ? Object.keys(providers) : [model.split('/')[0] ?? ''];
+  return names.some((name) => asObject(asObject(providers[name])?.options) !== undefined);
+}

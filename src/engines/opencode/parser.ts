@@ -81,7 +81,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     return undefined;
   }
 
-  // Comes when the call is over, so both its ends are told from one line.
+  // Printed when the call has ended, so one line gives both its start and its end.
   function toolUse(event: JsonObject): Drift | undefined {
     const part = asObject(event.part);
     const name = asString(part?.tool);

@@ -79,7 +79,7 @@ export function createRehearsalReader(out: Emitter): ParserReader {
     return undefined;
   }
 
-  // Comes when it is over, so both its ends are told from one line.
+  // Printed when the call has ended, so one line gives both its start and its end.
   function file(event: JsonObject): Drift | undefined {
     const path = asString(event.path);
     const status = statusOf(event.status);
@@ -117,7 +117,7 @@ export function createRehearsalReader(out: Emitter): ParserReader {
 
   function failed(event: JsonObject): Drift | undefined {
     const reason = asString(event.message);
-    // Even in an unknown shape it says that the turn failed.
+    // Even in an unknown form it means that the turn failed.
     failure = classifyFailure(reason ?? 'the turn failed');
     if (reason === undefined) return drifted('message');
     out.emit('diagnostic.engine.error', { message: reason, terminal: true });

@@ -1,9 +1,9 @@
-// Who may call what, from where, checked before anything else of a request: the host must be one of ours, a page must
-// be ours, and a token or a session must allow the route. Without one only health, the console's empty page and the
-// sign-in route are served. Failures are slowed down.
+// Checks each request before any other code handles it: the Host header must name this server, a page must be from this
+// server, and a token or a session must allow the route. Without a token or session, only health, the console's empty
+// page and the sign-in route are served. Repeated failures are slowed down.
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import type { AuditTrace } from '../../store/audit.js';
 import { clientAddress, type IsTrusted } from './client-address.js';
 import type { FailedAttempts } from './failed-attempts.js';
@@ -14,13 +14,13 @@ import { ROLES, type Role } from './tokens.js';
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null;
-    // The client's network address, as far as it can be known.
+    // The client's network address, as far as it is known.
     address: string;
     // False once the token was revoked or the session ended: an open stream ends then.
     mayGoOn: () => boolean;
   }
   interface FastifyContextConfig {
-    // What the caller must be; anyone: no token is needed.
+    // The required role; anyone: no token is needed.
     role?: Role | 'anyone';
   }
 }
@@ -29,7 +29,7 @@ export interface AccessRules {
   readonly tokens: TokenBook;
   readonly sessions: Sessions;
   readonly attempts: FailedAttempts;
-  // Peers whose X-Forwarded-For header is believed.
+  // Proxies whose X-Forwarded-For header is trusted.
   readonly isTrustedProxy: IsTrusted;
   // Names with their ports, as in a Host header.
   readonly hosts: () => ReadonlySet<string>;
@@ -38,8 +38,8 @@ export interface AccessRules {
   readonly closing: () => boolean;
 }
 
-// Responses are for the caller only, are what their type says, and share no window with another page. As a page they
-// may do nothing but be shown; the console has a policy of its own.
+// Responses are for the caller only, have the type that they declare, and share no window with another page. Opened as
+// a page they may load and run nothing; the console has its own policy.
 const HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -51,13 +51,6 @@ const HEADERS = {
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 } as const;
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
-const NO_TOKEN =
-  'A token is needed. In a browser: run parley link and open what it prints. ' +
-  'In a program: send Authorization: Bearer TOKEN.';
-const BAD_TOKEN =
-  'This token is unknown, expired or revoked. An operator can make a new one: parley token rotate NAME or parley ' +
-  'token add NAME';
-const BAD_SESSION = 'This session has ended. Sign in again: run parley link and open what it prints.';
 
 export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
   const { tokens, sessions } = rules;
@@ -77,82 +70,58 @@ export function guardAccess(app: FastifyInstance, rules: AccessRules): void {
     if (role === 'anyone') return;
     const bearer = bearerOf(request);
     const secret = bearer === null ? cookieOf(request, rules.cookie) : null;
-    if (bearer === null && secret === null) throw new RequestError('UNAUTHORIZED', NO_TOKEN);
+    if (bearer === null && secret === null) throw refusal('UNAUTHORIZED.no_token');
     await tokens.refresh();
     const caller = bearer === null ? await sessions.find(secret ?? '') : await tokens.resolve(bearer);
-    if (!caller) return refuseAttempt(rules.attempts, request, reply, bearer === null ? BAD_SESSION : BAD_TOKEN);
-    // A browser sends the cookie by itself, also for a page of another site; it says so in Origin.
+    if (!caller) return refuseAttempt(rules.attempts, reply, bearer === null ? 'bad_session' : 'bad_token');
+    // A browser sends the cookie automatically, also for a page of another site; Origin names that site.
     if (bearer === null && !SAFE_METHODS.has(request.method) && request.headers.origin === undefined)
-      throw new RequestError(
-        'ORIGIN_NOT_ALLOWED',
-        'A request that changes something needs an Origin header, or a token of its own.',
-      );
-    if (bearer === null && isOfAnotherPage(request))
-      throw new RequestError(
-        'ORIGIN_NOT_ALLOWED',
-        'A page of another origin may not use this server, whatever it shows or loads.',
-      );
+      throw refusal('ORIGIN_NOT_ALLOWED.missing');
+    if (bearer === null && isOfAnotherPage(request)) throw refusal('ORIGIN_NOT_ALLOWED.other');
     if (ROLES.indexOf(caller.role) < ROLES.indexOf(role))
-      throw new RequestError(
-        'FORBIDDEN',
-        `This needs the role ${role}; the token "${caller.token ?? caller.actor.name}" has the role ${caller.role}.`,
-      );
+      throw refusal('FORBIDDEN', { needed: role, token: caller.token ?? caller.actor.name, role: caller.role });
     refuseAtEnd(request);
     request.caller = caller;
     request.mayGoOn = () => sessions.isLive(caller);
     sessions.noteUse(caller, request.address);
   });
-  // Checked again when the whole body has arrived, which may have taken a while.
+  // Checked again when the complete body has arrived, which may take a while.
   app.addHook('preHandler', async (request) => refuseAtEnd(request));
 
   function refuseAtEnd({ method }: FastifyRequest): void {
-    if (rules.closing() && !SAFE_METHODS.has(method))
-      throw new RequestError('SHUTTING_DOWN', 'the server is being stopped');
+    if (rules.closing() && !SAFE_METHODS.has(method)) throw refusal('SHUTTING_DOWN.change');
   }
 }
 
-// Refuses wrong credentials: later and later for one address. Where too many wait already, at once and with the end of
-// the connection, so that each further guess needs a new one.
+// Refuses wrong credentials after a delay that grows with the failures of the address. If too many requests are waiting
+// already, refuses at once and closes the connection, so that each further guess needs a new connection.
 export async function refuseAttempt(
   attempts: FailedAttempts,
-  { address }: FastifyRequest,
   reply: FastifyReply,
-  message: string,
+  reason: 'bad_token' | 'bad_session' | 'bad_code',
 ): Promise<never> {
+  const { address } = reply.request;
   const retryAfter = await attempts.fail(address);
-  if (retryAfter === null) throw new RequestError('UNAUTHORIZED', message);
+  if (retryAfter === null) throw refusal(`UNAUTHORIZED.${reason}`);
   reply.header('retry-after', String(retryAfter)).header('connection', 'close');
-  throw new RequestError(
-    'TOO_MANY_ATTEMPTS',
-    `Too many wrong tokens or codes came from ${address}. Wait ${retryAfter} s and try again with a valid one.`,
-  );
+  throw refusal('TOO_MANY_ATTEMPTS', { address, seconds: retryAfter });
 }
 
 // Refuses a sign-in that a page of another site makes for the person in front of it.
 export function checkOwnPage(request: FastifyRequest): void {
-  if (request.headers.origin === undefined)
-    throw new RequestError(
-      'ORIGIN_NOT_ALLOWED',
-      'Signing in is for pages of this server: the request needs their Origin header. ' +
-        'A program sends its token with each request instead.',
-    );
-  if (isOfAnotherPage(request))
-    throw new RequestError('ORIGIN_NOT_ALLOWED', 'A page of another origin may not sign a browser in.');
+  if (request.headers.origin === undefined) throw refusal('ORIGIN_NOT_ALLOWED.sign_in_missing');
+  if (isOfAnotherPage(request)) throw refusal('ORIGIN_NOT_ALLOWED.sign_in_other');
 }
 
 function checkHost({ headers: { host, origin } }: FastifyRequest, allowed: ReadonlySet<string>): void {
   if (host === undefined || !allowed.has(host.toLowerCase()))
-    throw new RequestError(
-      'HOST_NOT_ALLOWED',
-      `This server is not reached as ${JSON.stringify(host ?? '')}. ` +
-        'Add the name to allowed_hosts in config.json, or set public_url.',
-    );
+    throw refusal('HOST_NOT_ALLOWED', { host: JSON.stringify(host ?? '') });
   if (origin !== undefined && !allowed.has(hostOf(origin)))
-    throw new RequestError('ORIGIN_NOT_ALLOWED', `A page of ${JSON.stringify(origin)} may not call this server.`);
+    throw refusal('ORIGIN_NOT_ALLOWED.page', { origin: JSON.stringify(origin) });
 }
 
-// An image, a script or the like of another page: it has no Origin, and from another port of this host it brings the
-// cookie. A person who follows a link comes as a page of their own.
+// An image, a script or another part of a foreign page: such a request has no Origin, and from another port of this
+// host it carries the cookie. A person who follows a link loads a page of their own.
 function isOfAnotherPage({
   headers: { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest },
 }: FastifyRequest): boolean {
@@ -175,7 +144,8 @@ function cookieOf({ headers: { cookie } }: FastifyRequest, name: string): string
   return null;
 }
 
-// Named after what its server serves: several on one machine must not take each other's. The name tells nothing of it.
+// The name depends on the data that the server serves, so several servers on one machine do not overwrite each other's
+// cookies. It is a hash and reveals nothing.
 export function cookieName(served: string): string {
   return `parley_${createHash('sha256').update(served).digest('hex').slice(0, 12)}`;
 }
@@ -190,17 +160,17 @@ export function signInCookie(
   return `${name}=${secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSec}${secure ? '; Secure' : ''}`;
 }
 
-export function signOutCookie(name: string, secure: boolean): string {
+export function signOutCookie(name: string, { secure }: { readonly secure: boolean }): string {
   return signInCookie(name, '', { maxAgeSec: 0, secure });
 }
 
-// The caller, where the route needs one.
+// Returns the caller of a route that requires one.
 export function callerOf(request: FastifyRequest): Caller {
-  if (!request.caller) throw new RequestError('UNAUTHORIZED', NO_TOKEN);
+  if (!request.caller) throw refusal('UNAUTHORIZED.no_token');
   return request.caller;
 }
 
-// Who does something now, for the administrative journal.
+// The caller and the time, for the administrative journal.
 export function traceOf(request: FastifyRequest, at: number): AuditTrace {
   return { at, actor: callerOf(request).actor, address: request.address };
 }

@@ -28,7 +28,7 @@ export function viewAudit({ seq, ts, type, actor_json: actor, address, body_json
   };
 }
 
-// A row that Parley has not written may have any number.
+// A row that Parley has not written may contain any number.
 export function safeSeq(seq: number): number {
   return Math.min(Math.max(seq, 1), Number.MAX_SAFE_INTEGER);
 }

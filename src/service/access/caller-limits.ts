@@ -1,14 +1,14 @@
-// What one token may have open at a time, so that one client cannot use up what all of them share.
+// Limits how much one token may have open at a time, so that one client cannot exhaust shared resources.
 import type { FastifyInstance } from 'fastify';
 import { actorKey } from '../../commands/actor-key.js';
 import type { Clock } from '../../kernel/clock.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { callerOf } from './access.js';
 import type { Caller } from './token-book.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    // Reads much, or answers with much: counted against the caller's limit until the response is closed.
+    // Reads or sends a lot of data: counts against the caller's limit until the response is closed.
     isExpensive?: boolean;
   }
 }
@@ -18,7 +18,7 @@ export class CallerLimit {
   readonly #name: string;
   readonly #open = new Map<string, number>();
 
-  // `name` is what is counted, in the plural.
+  // `name` is the counted thing, in the plural.
   constructor(limit: number, name: string) {
     this.#limit = limit;
     this.#name = name;
@@ -27,14 +27,10 @@ export class CallerLimit {
   check(caller: Caller): void {
     const open = this.#open.get(callerKey(caller)) ?? 0;
     if (open < this.#limit) return;
-    throw new RequestError(
-      'TOO_MANY_REQUESTS',
-      `The token "${caller.actor.name}" has ${open} ${this.#name} open, and ${this.#limit} is the limit for one ` +
-        'token. Close some, or try again later.',
-    );
+    throw refusal('TOO_MANY_REQUESTS.open', { token: caller.actor.name, open, what: this.#name, limit: this.#limit });
   }
 
-  // Returns the function that ends it; calling that again changes nothing.
+  // Returns the function that releases the place; calling it again changes nothing.
   enter(caller: Caller): () => void {
     this.check(caller);
     const key = callerKey(caller);
@@ -50,7 +46,7 @@ export class CallerLimit {
   }
 }
 
-// How often each caller may do something within a period. All counts start again with the next period, so no more
+// Limits how often each caller may do something within a period. All counts restart with the next period, so no more
 // callers are remembered than there are valid tokens.
 export class RateLimit {
   readonly #clock: Clock;
@@ -65,7 +61,7 @@ export class RateLimit {
     this.#periodMs = periodMs;
   }
 
-  // Counts one. Returns null, or after how many seconds to try again if there were too many.
+  // Counts one. Returns null, or the number of seconds after which to try again.
   count(caller: Caller): number | null {
     const now = this.#clock.now();
     // The clock may have been set back.
@@ -80,17 +76,17 @@ export class RateLimit {
   }
 }
 
-// What tells one caller from another.
+// Identifies a caller.
 export function callerKey({ actor }: Caller): string {
   return actorKey(actor);
 }
 
-// Refuses an expensive request of a caller that has too many under way.
+// Refuses an expensive request of a caller that has too many in progress.
 export function limitExpensive(app: FastifyInstance, limit: CallerLimit): void {
   app.addHook('preHandler', async (request, reply) => {
     if (!request.routeOptions.config.isExpensive) return;
     const leave = limit.enter(callerOf(request));
-    // A response that is closed already emits nothing more.
+    // A response that is already closed emits no further event.
     if (reply.raw.destroyed) leave();
     else reply.raw.once('close', leave);
   });

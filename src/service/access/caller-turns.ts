@@ -1,5 +1,5 @@
-// Lets each caller do a few things at a time; the rest waits its turn.
-import { RequestError } from '../../run/request-error.js';
+// Lets each caller do a few things at a time; the rest waits in a queue.
+import { refusal } from '../../run/request-error.js';
 
 interface Queue {
   running: number;
@@ -16,24 +16,21 @@ export class CallerTurns {
     this.#mostWaiting = mostWaiting;
   }
 
-  // Resolves when it is the caller's turn, to the function that ends it; calling that again changes nothing.
+  // Resolves when it is the caller's turn, to the function that releases the place; calling it again changes nothing.
   async enter(key: string): Promise<() => void> {
     const queue = this.#queues.get(key) ?? { running: 0, waiting: [] };
     this.#queues.set(key, queue);
     if (queue.waiting.length >= this.#mostWaiting)
-      throw new RequestError(
-        'TOO_MANY_REQUESTS',
-        `${queue.waiting.length} requests of this token wait for their turn, which is the limit. Try again later.`,
-      );
+      throw refusal('TOO_MANY_REQUESTS.waiting', { count: queue.waiting.length });
     if (queue.running < this.#atOnce) queue.running += 1;
-    // The place of the one that ends is handed over.
+    // Hands the place over to the next waiting request.
     else await new Promise<void>((resolve) => void queue.waiting.push(resolve));
     let isOpen = true;
     return () => {
       if (!isOpen) return;
       isOpen = false;
       const next = queue.waiting.shift();
-      // After the others that have something to do.
+      // Runs after other pending work of the event loop.
       if (next) return void setImmediate(next);
       queue.running -= 1;
       if (queue.running === 0) this.#queues.delete(key);

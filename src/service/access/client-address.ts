@@ -1,9 +1,9 @@
-// The network address of whoever sent a request. X-Forwarded-For is believed only as far as it was written by proxies
-// that the settings trust: read from the right, the first hop that is not a trusted proxy is the client.
+// Determines the network address of a client. X-Forwarded-For is trusted only as far as it was written by proxies in
+// the settings: read from the right, the first hop that is not a trusted proxy is the client.
 import { BlockList, isIP } from 'node:net';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 
-// A longer chain of proxies is cut off: the rest was written by the client.
+// Limits the chain of proxies: further hops were written by the client.
 const MOST_HOPS = 32;
 const IPV6_GROUPS = 8;
 const NETWORK_GROUPS = 4;
@@ -23,10 +23,7 @@ function addNetwork(list: BlockList, network: string): void {
   const longest = family === 'ipv6' ? 128 : 32;
   if (isIP(address) === 0 || Number(prefix ?? 0) > longest) {
     const example = '10.0.0.5 or 10.0.0.0/8';
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      `trusted_proxies: "${network}" is no address or network; write ${example}.`,
-    );
+    throw refusal('INVALID_ARGUMENT.network', { network, example });
   }
   if (prefix === undefined) list.addAddress(address, family);
   else list.addSubnet(address, Number(prefix), family);
@@ -43,13 +40,13 @@ export function clientAddress(peer: string | undefined, forwarded: string | unde
   return client;
 }
 
-// What failed attempts are counted by: an IPv6 client has a whole /64 to send from.
+// The key by which failed attempts are counted: an IPv6 client can send from a whole /64.
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
   return `${expand(address).slice(0, NETWORK_GROUPS).join(':')}::/64`;
 }
 
-// Without a port, brackets, a zone, or the IPv6 form of an IPv4 address; null if it is no address.
+// Returns the address without port, brackets, zone or IPv6 form of IPv4; null if the text is not an address.
 function normalise(text: string): string | null {
   const bare = text
     .trim()

@@ -1,7 +1,7 @@
-// Slows down clients that present wrong credentials: each further failure from an address is answered later, up to a
-// limit. Only failures wait; a valid credential never does. Memory is bounded: addresses are forgotten oldest first,
-// and of requests that wait only a fixed number is kept. Failures are counted per address and minute for the
-// administrative journal.
+// Slows down clients that present wrong credentials: the response to each further failure from an address is delayed
+// longer, up to a limit. Valid credentials are never delayed. Memory is bounded: the oldest addresses are forgotten
+// first, and only a fixed number of requests wait. Failures are counted per address and minute for the administrative
+// journal.
 import type { Clock } from '../../kernel/clock.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import type { JsonObject } from '../../kernel/json.js';
@@ -9,11 +9,11 @@ import { pause, type Timers } from '../../process/timers.js';
 import { networkOf } from './client-address.js';
 
 export interface AttemptLimits {
-  // So many failures are answered at once; then the delay begins and doubles.
+  // This many failures get an immediate response; then the delay starts and doubles.
   readonly free: number;
   readonly firstDelayMs: number;
   readonly longestDelayMs: number;
-  // So many requests wait at once, over all and from one address; more are refused.
+  // The maximum number of waiting requests, in total and per address; more are refused.
   readonly mostDelayed: number;
   readonly mostDelayedPerAddress: number;
 }
@@ -29,9 +29,9 @@ export const ATTEMPT_LIMITS: AttemptLimits = {
 const MINUTE = 60_000;
 const FORGOTTEN_MS = 10 * MINUTE;
 const MOST_ADDRESSES = 10_000;
-// Of one minute, so many addresses are counted by themselves; the rest is "other".
+// At most this many addresses per minute are counted separately; the rest is "other".
 const MOST_COUNTED = 32;
-// Counts are written down so long after the first of them.
+// Counts are stored this long after the first one.
 const WRITE_MS = 5000;
 
 interface Failures {
@@ -68,8 +68,8 @@ export class FailedAttempts {
     this.#limits = deps.limits ?? ATTEMPT_LIMITS;
   }
 
-  // Resolves when the failure may be answered: null, or after how many seconds to try again where too many wait
-  // already.
+  // Resolves when the failure may get its response: to null, or to the number of seconds after which to try again if
+  // too many requests are waiting.
   async fail(address: string): Promise<number | null> {
     const now = this.#deps.clock.now();
     const network = networkOf(address);
@@ -98,7 +98,7 @@ export class FailedAttempts {
     const known = this.#addresses.get(network);
     const failures =
       known && now - known.lastAt < FORGOTTEN_MS ? known : { count: 0, lastAt: now, delayed: known?.delayed ?? 0 };
-    // The latest to fail is the last to be forgotten.
+    // Moves the address to the end: the oldest failure is forgotten first.
     this.#addresses.delete(network);
     this.#addresses.set(network, failures);
     if (this.#addresses.size > MOST_ADDRESSES) this.#addresses.delete(this.#addresses.keys().next().value ?? '');
@@ -136,13 +136,13 @@ export class FailedAttempts {
     this.#writing = this.#writing.then(() => this.#deps.record(at, counts)).catch(this.#deps.onProblem);
   }
 
-  // Writes the counts so far, for somebody who reads the journal.
+  // Stores the current counts, for a reader of the journal.
   async flush(): Promise<void> {
     this.#write();
     await this.#writing;
   }
 
-  // Answers everybody who waits.
+  // Ends the delay of all waiting requests.
   async close(): Promise<void> {
     this.#closing.abort();
     await this.flush();

@@ -1,16 +1,16 @@
-// How a host proves who it is before anybody sends it a token: it signs a random challenge and its id with a private
-// key that only its process has. The public key is in its row of the database. A recorded answer is useless: the next
-// challenge is another one.
+// How a host proves its identity before a caller sends it a token: it signs a random challenge and its id with a
+// private key that only its process has. The public key is in its row of the database. A recorded response is useless,
+// because every challenge is different.
 import { createPublicKey, randomBytes, verify } from 'node:crypto';
 
-// No space is in it, so that what is signed can be read in one way only.
+// Contains no space, so that the signed text can be parsed in only one way.
 export const CHALLENGE_FORM = /^[\w-]{16,128}$/;
 
 // Public keys by host id.
 export type HostKeys = ReadonlyMap<string, string>;
 
-// Whether one of these hosts answers there and is ready. The ids matter: another program could have a challenge
-// answered by another host of the same database.
+// Whether one of these hosts listens at the address and is ready. The ids matter: another program could forward a
+// challenge to another host of the same database.
 export async function answersAs(keys: HostKeys, url: string, signal: AbortSignal): Promise<boolean> {
   const challenge = randomBytes(24).toString('base64url');
   try {
@@ -24,7 +24,7 @@ export async function answersAs(keys: HostKeys, url: string, signal: AbortSignal
   }
 }
 
-// Throws for a key that cannot be read.
+// Throws if the key cannot be read.
 function isProof(publicKey: string, proof: string, text: string): boolean {
   const key = createPublicKey({ key: Buffer.from(publicKey, 'base64url'), format: 'der', type: 'spki' });
   return key.asymmetricKeyType === 'ed25519' && verify(null, Buffer.from(text), key, Buffer.from(proof, 'base64url'));

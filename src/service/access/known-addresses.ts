@@ -1,5 +1,5 @@
-// The addresses of all routes with their methods: a known address with another method is refused as such, not as
-// unknown.
+// The paths of all routes with their methods: a known path with another method is refused with METHOD_NOT_ALLOWED, not
+// with NOT_FOUND.
 import type { FastifyInstance } from 'fastify';
 
 interface Address {
@@ -10,7 +10,7 @@ interface Address {
 export class KnownAddresses {
   readonly #byUrl = new Map<string, Address>();
 
-  // Before the first route is added.
+  // Call it before the first route is added.
   constructor(app: FastifyInstance) {
     app.addHook('onRoute', ({ url, method }) => {
       const address = this.#byUrl.get(url) ?? { pattern: toPattern(url), methods: new Set() };
@@ -19,7 +19,7 @@ export class KnownAddresses {
     });
   }
 
-  // In the order of their names; none for an unknown address.
+  // Sorted by name; empty for an unknown path.
   methodsOf(path: string): readonly string[] {
     const methods = new Set<string>();
     for (const { pattern, methods: known } of this.#byUrl.values())

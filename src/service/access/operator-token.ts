@@ -1,10 +1,10 @@
-// The operator's token of a data directory: made at the first start, in a file that only its owner can read, and
-// replaced by `parley token rotate --operator`. PARLEY_TOKEN sets another one for as long as the server runs.
+// The operator token of a data directory: created at the first start in a file that only its owner can read, and
+// replaced by `parley token rotate --operator`. PARLEY_TOKEN sets another one while the server runs.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { OWN_FILE, readTextSync } from '../../files/read-file.js';
 import { createFile, replaceFile } from '../../files/replace-file.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { hashToken, newToken, stampOf } from './tokens.js';
 
 const TOKEN_FORM = /^[\w.~+/=-]{16,500}$/;
@@ -12,53 +12,53 @@ const FILE = 'token';
 
 export interface OperatorToken {
   readonly sha256: string;
-  // Whose it is; null: the account that the server runs as.
+  // The owner; null: the account that the server runs as.
   readonly user: string | null;
 }
 
-// Where the operator tokens are found while the server runs.
+// The source of the operator tokens while the server runs.
 export interface OperatorSource {
   // Changes whenever a token may have changed.
   stamp(): string;
-  // The server's own comes first.
+  // The server's own token comes first.
   list(): readonly OperatorToken[];
 }
 
+export function operatorTokenFile(dataDir: string): string {
+  return join(dataDir, FILE);
+}
+
 export function operatorToken(dataDir: string): string {
-  const path = join(dataDir, FILE);
-  // Of hosts that share the directory and start at once, all must use the same.
+  const path = operatorTokenFile(dataDir);
+  // Hosts that share the directory and start at the same time must use the same token.
   if (!existsSync(path)) createFile(path, `${newToken()}\n`);
   return readOperatorToken(dataDir);
 }
 
 export function readOperatorToken(dataDir: string): string {
-  const path = join(dataDir, FILE);
+  const path = operatorTokenFile(dataDir);
   const token = (readTextSync(path, OWN_FILE) ?? '').trim();
-  if (!TOKEN_FORM.test(token))
-    throw new RequestError(
-      'DATA_DIR_UNUSABLE',
-      `${path} holds no token: delete it, and the next parley serve makes one`,
-    );
+  if (!TOKEN_FORM.test(token)) throw refusal('DATA_DIR_UNUSABLE.token_file', { file: path });
   return token;
 }
 
 export function rotateOperatorToken(dataDir: string): string {
   const token = newToken();
-  replaceFile(join(dataDir, FILE), `${token}\n`);
+  replaceFile(operatorTokenFile(dataDir), `${token}\n`);
   return token;
 }
 
-// Follows the file, so that a rotation takes effect with the next request. A file that is missing or damaged leaves the
-// last token in place.
+// Follows the file, so that a rotation takes effect with the next request. If the file is missing or damaged, the last
+// token stays valid.
 export function operatorIn(dataDir: string): OperatorSource {
   let last = operatorToken(dataDir);
   return {
-    stamp: () => stampOf(join(dataDir, FILE)),
+    stamp: () => stampOf(operatorTokenFile(dataDir)),
     list: () => {
       try {
         last = readOperatorToken(dataDir);
       } catch {
-        // The last one stays valid.
+        // The last token stays valid.
       }
       return [{ sha256: hashToken(last), user: null }];
     },
@@ -82,15 +82,11 @@ export function checkStrength(token: string): void {
         : estimateBits(token) < LEAST_BITS
           ? 'it repeats itself or follows a pattern'
           : null;
-  if (problem !== null)
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      `PARLEY_TOKEN is too easy to guess: ${problem}. Make one: PARLEY_TOKEN=$(openssl rand -hex 32)`,
-    );
+  if (problem !== null) throw refusal('INVALID_ARGUMENT.weak_token', { problem });
 }
 
-// A low estimate of how hard a text is to guess: by how evenly its characters and the steps between them are spread,
-// and by how much of it is not a repetition of pairs that came before.
+// A low estimate of how hard a text is to guess: from how evenly its characters and the steps between them are
+// distributed, and from how much of it does not repeat earlier pairs.
 export function estimateBits(text: string): number {
   const codes = [...text].map((char) => char.charCodeAt(0));
   const steps = codes.slice(1).map((code, index) => code - (codes[index] ?? 0));

@@ -10,7 +10,7 @@ import type { Caller, TokenBook } from './token-book.js';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-// However often it is used, and without being used.
+// The maximum age of a session, and how long it may stay unused.
 export const SESSION_MS = 30 * DAY;
 export const IDLE_MS = 7 * DAY;
 export const CODE_MS = 10 * MINUTE;
@@ -24,7 +24,7 @@ export interface SessionsDeps {
   readonly access: AccessStore;
   readonly tokens: TokenBook;
   readonly clock: Clock;
-  // Called when a last use could not be stored; nobody waits for that.
+  // Called when the last use could not be stored; no request waits for that.
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -100,7 +100,7 @@ export class Sessions {
     return this.#deps.access.findSessionById(sessionId);
   }
 
-  // Those that can still be used.
+  // Lists the sessions that are still valid.
   async list(
     filter: SessionFilter,
   ): Promise<{ readonly sessions: readonly SessionRecord[]; readonly next: string | null }> {
@@ -112,7 +112,7 @@ export class Sessions {
     return { sessions, next: rows.length < filter.limit ? null : (rows.at(-1)?.session_id ?? null) };
   }
 
-  // A code that signs one browser in as the given caller.
+  // Creates a code that signs one browser in as this caller.
   async createCode(
     as: Caller,
     lifeMs: number,
@@ -131,7 +131,7 @@ export class Sessions {
     return { code, expiresAt };
   }
 
-  // Uses the code up. Null: it is unknown, used, expired, or its token is no longer valid.
+  // Consumes the code. Null: it is unknown, used, expired, or its token is no longer valid.
   async redeem(code: string): Promise<Caller | null> {
     const redeemed = await this.#deps.access.redeemCode(hashOf(code), this.#deps.clock.now());
     const caller = redeemed && this.#deps.tokens.findByHash(redeemed.token_sha256);

@@ -1,6 +1,6 @@
 // The tokens that hosts share: named ones, those of operators and those of live hosts. They are read every two seconds,
-// and at once when another host or a command has changed them. A request that comes after such a notification waits
-// until they are read. While they cannot be read, the last ones apply, and that is reported once.
+// and immediately when another host or a command reports a change. A request that arrives after such a notification
+// waits for the read. If they cannot be read, the last known tokens apply, and the failure is reported once.
 import { Alarm, pause, type Timers } from '../../process/timers.js';
 import type { OperatorSource, OperatorToken } from './operator-token.js';
 import type { NamedToken, TokenSource } from './tokens.js';
@@ -16,6 +16,14 @@ export interface SharedState {
   readonly hosts: readonly string[];
 }
 
+interface Opened {
+  readonly load: () => Promise<SharedState>;
+  readonly timers: Timers;
+  readonly onProblem: (error: unknown) => void;
+  // The result of the first read.
+  readonly state: SharedState;
+}
+
 export class SharedTokens implements TokenSource {
   readonly #load: () => Promise<SharedState>;
   readonly #onProblem: (error: unknown) => void;
@@ -26,21 +34,16 @@ export class SharedTokens implements TokenSource {
   #stamp = 0;
   #reading: Promise<void> = Promise.resolve();
   #polling: Promise<void> = Promise.resolve();
-  // The read for unknown tokens, and the next one if it has not begun yet.
+  // The current read for unknown tokens, and the next one if it has not started.
   #reloading: Promise<void> = Promise.resolve();
   #nextReload: Promise<void> | null = null;
-  // Reads are numbered: one that began earlier never replaces the result of a later one.
+  // Reads are numbered: one that started earlier never replaces the result of a later one.
   #begun = 0;
   #applied = 0;
-  // A database that stays away would be reported every two seconds.
+  // Reported once: an unreachable database would otherwise be reported every two seconds.
   #isReported = false;
 
-  private constructor(
-    load: () => Promise<SharedState>,
-    timers: Timers,
-    onProblem: (error: unknown) => void,
-    state: SharedState,
-  ) {
+  private constructor({ load, timers, onProblem, state }: Opened) {
     this.#load = load;
     this.#onProblem = onProblem;
     this.#state = state;
@@ -54,10 +57,10 @@ export class SharedTokens implements TokenSource {
     timers: Timers,
     onProblem: (error: unknown) => void,
   ): Promise<SharedTokens> {
-    return new SharedTokens(load, timers, onProblem, await load());
+    return new SharedTokens({ load, timers, onProblem, state: await load() });
   }
 
-  // Something has changed: what is being read already may be older, so it is read again after that.
+  // A change was reported: a read in progress may be older, so another one follows.
   changed(): void {
     this.#reading = this.#reading.then(() => this.#read());
   }

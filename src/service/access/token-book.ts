@@ -1,5 +1,5 @@
-// The tokens that are valid now: those of operators, the named ones and those of other hosts. A token that was added,
-// revoked, rotated or has expired is treated so from the next request on. Tokens are found by their SHA-256.
+// The tokens that are valid now: those of operators, the named ones and those of other hosts. An added, revoked,
+// rotated or expired token is treated as such from the next request. Tokens are found by their SHA-256.
 import type { Clock } from '../../kernel/clock.js';
 import type { SessionRecord } from '../../store/access-store.js';
 import type { Actor } from '../../store/store.js';
@@ -24,7 +24,7 @@ export interface TokenBookOptions {
   readonly operator: OperatorSource;
   readonly userName: string;
   readonly clock: Clock;
-  // Called for tokens that cannot be read: then only the operator is known.
+  // Called if the tokens cannot be read: then only the operator token is accepted.
   readonly onProblem?: (error: unknown) => void;
   // The SHA-256 of the tokens of other hosts that share the database; they change with the source.
   readonly hosts?: () => readonly string[];
@@ -49,13 +49,13 @@ export class TokenBook {
     this.#hosts = hosts;
   }
 
-  // Call before the others where the tokens are shared: a change that another host reported is read first.
+  // With shared tokens, call this first: it reads a change that another host reported.
   async refresh(): Promise<void> {
     await this.#source.refresh?.();
   }
 
-  // Where tokens are shared, one that is not known is looked for again before it is refused: another host or a command
-  // may have registered it just now, and the notification may still be on its way.
+  // With shared tokens, an unknown one is read again before it is refused: another host or a command may just have
+  // registered it, and the notification may not have arrived.
   async resolve(token: string): Promise<Caller | null> {
     await this.refresh();
     const caller = this.find(token);
@@ -122,8 +122,8 @@ function toHost(tokenHash: string): Caller {
   return { ...SOMEBODY, actor: { kind: 'token', name }, role: 'viewer', token: name, tokenHash, isHost: true };
 }
 
-// The person is the actor; the token's name is kept beside it where it is another.
-export function toCaller({ name, role, sha256, person = name, expires_at: expires }: NamedToken): Caller {
+// The person is the actor; the name of the token is added if it differs.
+function toCaller({ name, role, sha256, person = name, expires_at: expires }: NamedToken): Caller {
   const actor: Actor = { kind: 'token', name: person, ...(person === name ? {} : { token: name }) };
   return {
     ...SOMEBODY,
@@ -131,7 +131,7 @@ export function toCaller({ name, role, sha256, person = name, expires_at: expire
     role,
     token: name,
     tokenHash: sha256,
-    // A time that cannot be read has passed.
+    // An unreadable time counts as expired.
     expiresAt: expires === undefined ? null : Date.parse(expires) || 0,
   };
 }

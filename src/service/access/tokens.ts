@@ -6,30 +6,34 @@ import { join } from 'node:path';
 import { replaceFile } from '../../files/replace-file.js';
 import { OWN_FILE, readTextSync } from '../../files/read-file.js';
 import { createCheck } from '../../kernel/validator.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal, type RequestError } from '../../run/request-error.js';
 import { reasonOf } from '../../kernel/system-error.js';
 
 export const ROLES = ['viewer', 'replier', 'operator'] as const;
 export type Role = (typeof ROLES)[number];
 
-export interface NamedToken {
+// The optional properties of a token.
+export interface TokenDetails {
+  // The person that journals name as the owner; the name of the token if absent. A person may have several tokens.
+  readonly person?: string | undefined;
+  readonly expires_at?: string | undefined;
+}
+
+export interface NewToken extends TokenDetails {
+  readonly role: Role;
+  // The time of creation, as a timestamp.
+  readonly now: string;
+}
+
+export interface NamedToken extends TokenDetails {
   readonly name: string;
   readonly role: Role;
   readonly sha256: string;
   readonly created_at: string;
-  // Whose token it is, for journals; the name if none is given. One person may have several tokens.
-  readonly person?: string | undefined;
-  readonly expires_at?: string | undefined;
-}
-
-// What a new token may have besides its name and role.
-export interface TokenDetails {
-  readonly person?: string | undefined;
-  readonly expires_at?: string | undefined;
 }
 
 const FILE = 'tokens.json';
-// What the operator token and the tokens of other hosts are called in lists and journals.
+// The names of the operator token and of the tokens of other hosts in lists and journals.
 const RESERVED: ReadonlySet<string> = new Set(['operator', 'another host']);
 const NAME_FORM = /^[\w.@ -]{1,100}$/;
 export const TOKENS_SCHEMA = {
@@ -55,7 +59,7 @@ export function listTokens(dataDir: string): readonly NamedToken[] {
   if (!existsSync(path)) return [];
   const found = parse(path, readFile(path));
   const problem = explain(found);
-  if (problem !== null) throw new RequestError('DATA_DIR_UNUSABLE', `${path}: ${problem}. ${WAYS_OUT}`);
+  if (problem !== null) throw refusal('DATA_DIR_UNUSABLE.tokens_invalid', { file: path, problem, ways_out: WAYS_OUT });
   return found as NamedToken[];
 }
 
@@ -67,7 +71,7 @@ function readFile(path: string): string {
   try {
     return readTextSync(path, OWN_FILE) ?? '[]';
   } catch (error) {
-    throw new RequestError('DATA_DIR_UNUSABLE', `${path} cannot be read: ${reasonOf(error)}`);
+    throw refusal('DATA_DIR_UNUSABLE.tokens_unreadable', { file: path, reason: reasonOf(error) });
   }
 }
 
@@ -75,29 +79,27 @@ function parse(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new RequestError('DATA_DIR_UNUSABLE', `${path} is not JSON. ${WAYS_OUT} (${(error as Error).message})`);
+    throw refusal('DATA_DIR_UNUSABLE.tokens_not_json', {
+      file: path,
+      ways_out: WAYS_OUT,
+      reason: (error as Error).message,
+    });
   }
 }
 
-// The token itself is returned once and stored nowhere.
+// The caller must show the token to the person now: only its hash is stored.
 export function makeToken(
   name: string,
-  role: Role,
-  now: string,
-  { person, expires_at: expires }: TokenDetails = {},
+  { role, now, person, expires_at: expires }: NewToken,
 ): { readonly token: string; readonly named: NamedToken } {
   for (const [what, text] of [
     ['name', name],
     ['person', person ?? name],
   ] as const) {
     if (!NAME_FORM.test(text))
-      throw new RequestError(
-        'INVALID_ARGUMENT',
-        `A token's ${what} is 1 to 100 letters, digits, spaces or . _ - @, not ${JSON.stringify(text)}.`,
-      );
+      throw refusal('INVALID_ARGUMENT.token_name', { field: what, value: JSON.stringify(text) });
   }
-  if (RESERVED.has(name.toLowerCase()))
-    throw new RequestError('INVALID_ARGUMENT', `"${name}" names a token of Parley itself. Choose another name.`);
+  if (RESERVED.has(name.toLowerCase())) throw refusal('INVALID_ARGUMENT.token_reserved', { name });
   const token = newToken();
   return {
     token,
@@ -112,8 +114,8 @@ export function makeToken(
   };
 }
 
-export function addToken(dataDir: string, name: string, role: Role, now: string, details: TokenDetails = {}): string {
-  const { token, named } = makeToken(name, role, now, details);
+export function addToken(dataDir: string, name: string, options: NewToken): string {
+  const { token, named } = makeToken(name, options);
   storeToken(dataDir, named);
   return token;
 }
@@ -124,7 +126,7 @@ export function storeToken(dataDir: string, named: NamedToken): void {
   replaceFile(join(dataDir, FILE), toText([...tokens, named]));
 }
 
-// The token of the same name stops at once.
+// The previous value of the token becomes invalid immediately.
 export function replaceToken(dataDir: string, named: NamedToken): void {
   replaceFile(
     join(dataDir, FILE),
@@ -139,15 +141,11 @@ export function removeToken(dataDir: string, name: string): void {
 }
 
 export function nameTaken(name: string): RequestError {
-  return new RequestError(
-    'INVALID_ARGUMENT',
-    `There is already a token named "${name}". To replace its value: parley token rotate "${name}". ` +
-      `To revoke it: parley token rm "${name}".`,
-  );
+  return refusal('INVALID_ARGUMENT.token_exists', { name });
 }
 
 export function nameUnknown(name: string): RequestError {
-  return new RequestError('INVALID_ARGUMENT', `There is no token named "${name}". List them: parley token ls`);
+  return refusal('INVALID_ARGUMENT.token_unknown', { name });
 }
 
 export function findNamed(tokens: readonly NamedToken[], token: string): NamedToken | undefined {
@@ -159,14 +157,14 @@ function toText(tokens: readonly NamedToken[]): string {
   return `${JSON.stringify(tokens, null, 2)}\n`;
 }
 
-// Where named tokens are found.
+// The source of named tokens.
 export interface TokenSource {
   // Changes whenever the tokens may have changed.
   stamp(): string;
   list(): readonly NamedToken[];
-  // Resolves when a change that is already known of has been read.
+  // Resolves when a reported change has been read.
   refresh?(): Promise<void>;
-  // Reads all tokens again, at most some times a second.
+  // Reads all tokens again, at most a few times per second.
   reload?(): Promise<void>;
 }
 

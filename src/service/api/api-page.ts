@@ -1,4 +1,5 @@
-// The OpenAPI document as a page for people: each route with what it takes and what it answers. Plain HTML, no script.
+// The OpenAPI document as a page for people: each route with its parameters, bodies, responses and examples, the
+// webhooks and the error codes of runs. Plain HTML without scripts.
 
 interface Operation {
   readonly summary?: string;
@@ -11,10 +12,17 @@ interface Operation {
     readonly schema?: Schema;
     readonly description?: string;
   }[];
-  readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
-  readonly responses?: Readonly<
-    Record<string, { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> }>
-  >;
+  readonly requestBody?: Content;
+  readonly responses?: Readonly<Record<string, Content & { readonly description?: string }>>;
+}
+
+interface Content {
+  readonly content?: Readonly<Record<string, Media>>;
+}
+
+interface Media {
+  readonly schema?: Schema;
+  readonly examples?: Readonly<Record<string, { readonly summary?: string; readonly value?: unknown }>>;
 }
 
 interface Schema {
@@ -28,14 +36,20 @@ interface Schema {
   readonly required?: readonly string[];
   readonly description?: string;
   readonly default?: unknown;
+  readonly 'x-enumDescriptions'?: Readonly<Record<string, string>>;
 }
 
 interface Document {
   readonly info?: { readonly title?: string; readonly version?: string; readonly description?: string };
   readonly tags?: readonly { readonly name: string; readonly description?: string }[];
+  readonly servers?: readonly { readonly url: string; readonly description?: string }[];
   readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly webhooks?: Readonly<Record<string, { readonly post?: Operation }>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
 }
+
+// Set by the library for responses without a description.
+const DEFAULT_DESCRIPTION = 'Default Response';
 
 const STYLE = [
   ':root{color-scheme:light dark}',
@@ -49,18 +63,19 @@ const STYLE = [
   'td{border-top:1px solid #8883;padding:.2rem .6rem .2rem 0;vertical-align:top}',
   'td:first-child{white-space:nowrap}',
   '.dim{opacity:.75}',
+  'pre{background:#8882;padding:.5rem;overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere}',
 ].join('\n');
 
-export function apiPage(given: object): string {
-  const document = given as Document;
+export function apiPage(openApi: object): string {
+  const document = openApi as Document;
   const operations = Object.entries(document.paths ?? {}).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
   const parts = (document.tags ?? []).map(({ name, description = '' }) => {
-    const mine = operations.filter(({ operation }) => operation.tags?.includes(name));
+    const tagged = operations.filter(({ operation }) => operation.tags?.includes(name));
     return (
       `<h2 id="${escape(name)}">${escape(name)} <span ` +
-      `class="dim">${escape(description)}</span></h2>\n${mine.map(describeOperation).join('\n')}`
+      `class="dim">${escape(description)}</span></h2>\n${tagged.map(describeOperation).join('\n')}`
     );
   });
   const schemas = Object.entries(document.components?.schemas ?? {}).map(
@@ -68,6 +83,13 @@ export function apiPage(given: object): string {
       `<details id="schema-${escape(name)}"><summary><b>${escape(name)}</b> <span ` +
       `class="dim">${escape(schema.description ?? '')}</span></summary>${membersOf(schema)}</details>`,
   );
+  const webhooks = Object.entries(document.webhooks ?? {}).flatMap(([path, { post }]) =>
+    post ? [describeOperation({ path, method: 'post', operation: post })] : [],
+  );
+  const servers = (document.servers ?? []).map(
+    ({ url, description: text = '' }) => `<code>${escape(url)}</code> ${escape(text)}`,
+  );
+  const codes = document.components?.schemas?.['RunError']?.properties?.['code']?.['x-enumDescriptions'] ?? {};
   const { title = '', version = '', description = '' } = document.info ?? {};
   const head =
     '<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">' +
@@ -77,7 +99,14 @@ export function apiPage(given: object): string {
     `<h1>${escape(title)} API <span class="dim">${escape(version)}</span></h1><p>${escape(description)}</p>`,
     '<p>Every request carries <code>Authorization: Bearer TOKEN</code>. ' +
       'For programs: <a href="/openapi.json">openapi.json</a>.</p>',
+    `<p>Server: ${servers.join(', ')}</p>`,
     ...parts,
+    '<h2 id="webhooks">webhooks <span class="dim">Requests that Parley sends to the URLs in its settings</span></h2>',
+    ...webhooks,
+    '<h2 id="run-errors">run errors <span class="dim">Why a run failed: the code of its error</span></h2>',
+    `<table>${Object.entries(codes)
+      .map(([code, meaning]) => row(code, '', meaning))
+      .join('')}</table>`,
     `<h2 id="schemas">schemas</h2>${schemas.join('\n')}</main></body></html>`,
   ].join('\n');
 }
@@ -91,7 +120,7 @@ function describeOperation({
   readonly method: string;
   readonly operation: Operation;
 }): string {
-  const body = operation.requestBody?.content?.['application/json']?.schema;
+  const body = operation.requestBody?.content?.['application/json'];
   const parameters = (operation.parameters ?? []).map((each) =>
     row(
       `${each.name}${each.required ? '' : '?'}`,
@@ -99,14 +128,18 @@ function describeOperation({
       `${each.in}${defaultOf(each.schema)} ${each.description ?? each.schema?.description ?? ''}`,
     ),
   );
-  const answers = Object.entries(operation.responses ?? {}).map(([status, { content = {} }]) =>
+  const answers = Object.entries(operation.responses ?? {}).map(([status, { content = {}, description }]) =>
     row(
       status,
       Object.values(content)
         .map(({ schema }) => typeOf(schema))
-        .join(' ') || 'nothing',
-      Object.values(content)[0]?.schema?.description ?? '',
+        .join(' ') || 'no body',
+      Object.values(content)[0]?.schema?.description ??
+        (description === DEFAULT_DESCRIPTION ? '' : (description ?? '')),
     ),
+  );
+  const examples = Object.entries(operation.responses ?? {}).flatMap(([status, { content = {} }]) =>
+    Object.values(content).map((media) => examplesOf(media, status)),
   );
   const summary = `<span class="dim">${escape(operation.summary ?? '')}</span>`;
   return [
@@ -114,9 +147,21 @@ function describeOperation({
     `<code>${escape(path)}</code> ${summary}</summary>\n`,
     `<p class="dim">${escape(operation.description ?? '')}</p>`,
     parameters.length > 0 ? `<table>${parameters.join('')}</table>` : '',
-    body ? `<p>body</p>${membersOf(body)}` : '',
-    `<p>answers</p><table>${answers.join('')}</table></details>`,
+    body?.schema ? `<p>body</p>${membersOf(body.schema)}${examplesOf(body, 'request')}` : '',
+    `<p>responses</p><table>${answers.join('')}</table>${examples.join('')}</details>`,
   ].join('');
+}
+
+function examplesOf({ examples = {} }: Media, name: string): string {
+  return Object.values(examples)
+    .map(({ summary = '', value }) => {
+      const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+      return (
+        `<details><summary>example, ${escape(name)}: <span class="dim">${escape(summary)}</span></summary>` +
+        `<pre>${escape(text)}</pre></details>`
+      );
+    })
+    .join('');
 }
 
 function membersOf(schema: Schema): string {
@@ -133,7 +178,7 @@ function membersOf(schema: Schema): string {
     .join('')}</table>`;
 }
 
-// Already safe to put into the page.
+// Returns HTML that is already escaped.
 function typeOf(schema: Schema | undefined): string {
   if (!schema) return '';
   if (schema.$ref !== undefined) {
@@ -159,6 +204,6 @@ function row(name: string, type: string, text: string): string {
   return `<tr><td><code>${escape(name)}</code></td><td>${type}</td><td class="dim">${escape(text)}</td></tr>`;
 }
 
-export function escape(text: string): string {
+function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }

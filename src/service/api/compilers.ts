@@ -1,8 +1,8 @@
-// Requests and answers are checked by their zod schemas. Given to Fastify as it is made and not set later: else it
-// loads and prepares compilers of its own first, which nobody asks.
+// Validates requests and serializes responses with their zod schemas. Passed to Fastify when it is created, not later:
+// otherwise it first loads and prepares its own compilers, which are never used.
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 
-// Fastify's types know only makers of its own.
+// Fastify's types accept only its own compilers.
 export const BY_ZOD = {
   compilersFactory: {
     buildValidator: () => validatorCompiler as never,

@@ -1,27 +1,29 @@
-// The API describes itself: an OpenAPI 3.1 document made from the routes, and a page of it for people. It is made when
-// it is first asked for: what makes it takes longer to load than all the routes.
+// The API describes itself: an OpenAPI 3.1 document built from the routes, and the same as a page for people. It is
+// built on the first request, because the library that builds it takes longer to load than all routes.
 import Fastify, { type RouteOptions } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
-import { STICKY_ERRORS } from '../../contract/error-codes.js';
 import { apiPage } from './api-page.js';
 import { BY_ZOD } from './compilers.js';
-import type { Room } from '../service.js';
+import type { RouteContext } from '../service.js';
+import { addExamples } from './add-examples.js';
+import { addWebhooks } from './webhooks.js';
+import { contractFor, type RunContract } from '../../run/waiting/run-contract.js';
 
-export function describeApi({ app, version, sticky = false }: Room): void {
+export function describeApi({ app, version, baseUrl, contract = contractFor() }: RouteContext): void {
   const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => {
     const { schema, config } = route;
-    // What a caller must be stands with each route.
-    if (schema)
-      schema.description =
-        config?.role === 'anyone' ? 'Needs no token.' : `Needs the role ${config?.role ?? 'viewer'}.`;
+    // The description of every route names the required role.
+    const role = config?.role === 'anyone' ? 'Needs no token.' : `Needs the role ${config?.role ?? 'viewer'}.`;
+    if (schema) schema.description = schema.description ? `${schema.description} ${role}` : role;
     if (route.method !== 'HEAD') routes.push(route);
   });
-  let made: ReturnType<typeof makeDocument> | undefined;
-  const document = (): ReturnType<typeof makeDocument> =>
-    (made ??= makeDocument(routes, version, sticky).catch((error: unknown) => {
-      // The next who asks tries again.
-      made = undefined;
+  let built: ReturnType<typeof buildDocument> | undefined;
+  // The address is known only after the server listens.
+  const document = (): ReturnType<typeof buildDocument> =>
+    (built ??= buildDocument(routes, { version, contract, url: baseUrl?.() ?? DEFAULT_URL }).catch((error: unknown) => {
+      // The next request tries again.
+      built = undefined;
       throw error;
     }));
   app.get('/openapi.json', { schema: { hide: true } }, async () => document());
@@ -33,8 +35,15 @@ export function describeApi({ app, version, sticky = false }: Room): void {
   );
 }
 
-// The routes are written down as they are given to an app: this one never listens.
-async function makeDocument(routes: readonly RouteOptions[], version: string, sticky: boolean) {
+// Where `parley serve` listens by default.
+const DEFAULT_URL = 'http://127.0.0.1:7717';
+
+// The library describes the routes that are registered in an app, so they are registered again in an app that never
+// listens.
+async function buildDocument(
+  routes: readonly RouteOptions[],
+  { version, contract, url }: { readonly version: string; readonly contract: RunContract; readonly url: string },
+) {
   const { default: swagger } = await import('@fastify/swagger');
   const app = Fastify({ schemaController: BY_ZOD, exposeHeadRoutes: false });
   await app.register(swagger, {
@@ -47,11 +56,12 @@ async function makeDocument(routes: readonly RouteOptions[], version: string, st
           'Coding agents as durable conversations: no question is lost, no answer is applied twice, no byte ' +
           'disappears.',
       },
+      servers: [{ url, description: 'This server' }],
       tags: [
         { name: 'runs', description: 'Agents at work' },
         { name: 'inbox', description: 'Questions that wait for a person' },
         { name: 'events', description: 'The journals of a run' },
-        { name: 'evidence', description: 'What proves what happened' },
+        { name: 'evidence', description: 'The recorded output, files and checks of a run' },
         { name: 'access', description: 'Signing in, sessions and the administrative journal' },
         { name: 'service', description: 'The server itself' },
       ],
@@ -69,7 +79,7 @@ async function makeDocument(routes: readonly RouteOptions[], version: string, st
     transform: jsonSchemaTransform,
     transformObject: (document) => {
       const described = withoutInputs(jsonSchemaTransformObject(document) as Described);
-      return (sticky ? withStickyErrors(described) : described) as never;
+      return addWebhooks(addExamples(withCodes(described, contract), contract)) as never;
     },
   });
   for (const { method, url, schema } of routes)
@@ -78,9 +88,12 @@ async function makeDocument(routes: readonly RouteOptions[], version: string, st
   return app.swagger();
 }
 
-type Described = { readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> } };
+type Described = {
+  readonly paths?: object;
+  readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> };
+};
 
-// Each named schema is given in a form for what comes in, too; ours are only sent.
+// The library adds a second form of each named schema, for requests. Ours are used in responses only.
 function withoutInputs<T extends Described>(document: T): T {
   const schemas = Object.entries(document.components?.schemas ?? {});
   const sent = new Set(schemas.map(([name]) => name).filter((name) => !name.endsWith('Input')));
@@ -90,12 +103,18 @@ function withoutInputs<T extends Described>(document: T): T {
   };
 }
 
-// The codes of sessions.sticky, where the setting is on.
-function withStickyErrors<T extends Described>(document: T): T {
+// Lists the error codes of runs, including those of an extension of the contract, with their meanings.
+function withCodes<T extends Described>(document: T, { runErrors }: RunContract): T {
   const error = document.components?.schemas?.['RunError'] as {
-    readonly properties: { readonly code: { readonly enum: readonly string[] } };
+    readonly properties: { readonly code: object };
   };
-  const code = { ...error.properties.code, enum: [...error.properties.code.enum, ...Object.keys(STICKY_ERRORS)] };
+  const code = {
+    ...error.properties.code,
+    enum: runErrors.map((each) => each.code),
+    'x-enumDescriptions': Object.fromEntries(
+      runErrors.map(({ code: name, meaning, retryable }) => [name, `${meaning}${retryable ? ' Can be retried.' : ''}`]),
+    ),
+  };
   return {
     ...document,
     components: {

@@ -1,5 +1,4 @@
-// The files of a run's folder, one after the other, for an archive. If some could not be read, the last entry is a list
-// of them.
+// The files of a run's folder, one after another, for an archive. If some could not be read, the last entry lists them.
 import { realpath } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
@@ -7,10 +6,10 @@ import { readPieces } from '../../files/read-file.js';
 import { openInPlace, walkFiles, type FileOfRun } from './files-of-run.js';
 import type { TarEntry } from './tar.js';
 
-// An agent can make any number of them.
+// Limits the list: an agent can create any number of unreadable files.
 const MOST_NAMED = 1000;
 
-// Names that are not UTF-8 are in the archive as they are, byte for byte.
+// Names that are not UTF-8 are archived byte for byte.
 export async function* listForArchive(folder: string, home: string, name: string): AsyncGenerator<TarEntry, void> {
   const root = await realpath(folder).catch(() => null);
   if (root === null) return;
@@ -40,8 +39,8 @@ export async function* listForArchive(folder: string, home: string, name: string
   if (leftOut.length > 0) yield listLeftOut(`${name}.left-out.txt`, leftOut, more);
 }
 
-// Beside the folder, where no file of the run can have its name. One name in each line, as JSON: a name may contain a
-// line break.
+// The list is beside the folder, where no file of the run can have its name. One name per line, as JSON, because a name
+// may contain a line break.
 function listLeftOut(path: string, names: readonly string[], more: number): TarEntry {
   const lines = [
     'These files and folders could not be read and are not in the archive:',

@@ -1,24 +1,23 @@
-// The files of a run's folder as others may see them: without its home, and without what a link leads to. An agent may
-// be at work in it, and may mean harm: what has become something else by the time it is opened is not what was asked
-// for.
+// The files of a run's folder as callers may see them: without its home and without following links. A hostile agent
+// may be working in the folder, so a file that was replaced between listing and opening is not served.
 import type { FileHandle } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { escapeName, listFolder, textOf } from '../../files/list-folder.js';
 import { openFile, UnsafeFileError, type FilePath } from '../../files/read-file.js';
 
-// So many entries of a folder are in memory at once; a larger folder comes in pieces, each in the order of its names.
+// The maximum number of folder entries in memory; a larger folder is read in parts, each sorted by name.
 const PIECE = 10_000;
 
 export interface FileOfRun {
-  // Bytes, where a name on the way is not UTF-8.
+  // Bytes if a name in the path is not UTF-8.
   readonly path: FilePath;
-  // Below the folder, with / between its parts. Where a name is not UTF-8, it is escaped (\xNN), and `isText` is false.
+  // The path below the folder, separated by /. A name that is not UTF-8 is escaped (\xNN), and `isText` is false.
   readonly shown: string;
   readonly isText: boolean;
 }
 
 interface Walk {
-  // A folder that is left out.
+  // A folder to leave out.
   readonly shut: string;
   // Called for each entry; false stops the walk.
   readonly onEntry: () => boolean;
@@ -45,7 +44,7 @@ async function* walk(folder: FileOfRun, rules: Walk): AsyncGenerator<FileOfRun, 
         if (!rules.onEntry()) return;
         const found = below(folder, name);
         if (found.path === rules.shut) continue;
-        // A link is neither.
+        // A link is neither a file nor a folder.
         if (kind === 'folder') yield* walk(found, rules);
         else if (kind === 'file') yield found;
       }
@@ -67,8 +66,7 @@ function below({ path, shown, isText }: FileOfRun, name: Buffer): FileOfRun {
   return { path: inside, shown: shown === '' ? part : `${shown}/${part}`, isText: whole };
 }
 
-// Open, and really the file at that place, not one that a link on the way to it has led to for a moment. Null: it is
-// not.
+// Opens the file only if it is really at this path, and not behind a link that existed for a moment. Null: it is not.
 export async function openInPlace(path: FilePath): Promise<FileHandle | null> {
   try {
     return await openFile(path);

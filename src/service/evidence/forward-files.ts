@@ -1,30 +1,29 @@
-// What lies in the files of a run is answered by the host that has them: whoever asks another one is given that host's
-// answer.
+// The files of a run are served by the host that has them: another host forwards the request and returns the response
+// of that host.
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RequestError } from '../../run/request-error.js';
-import type { FilesPlace } from '../../dispatch/cluster.js';
+import { refusal } from '../../run/request-error.js';
+import type { RunFiles } from '../../ownership/ownership.js';
 import { loadReadable } from '../../journal/load-run.js';
 import type { Store } from '../../store/store.js';
 import { answersAs, withoutSlash } from '../access/host-proof.js';
 
-// Hosts with files of their own, as far as the service needs to know of them.
-export interface OtherHosts {
-  // Identifies this host to the others, which let it read.
+// Hosts with their own files, as far as the service needs to know them.
+export interface OtherHosts extends Pick<RunFiles, 'isHere' | 'whereIs'> {
+  // Identifies this host to the others, so that they allow it to read.
   readonly token: string;
-  hasFiles(runId: string): Promise<boolean>;
-  whereFiles(runId: string): Promise<FilesPlace | null>;
 }
 
 const FORWARDED = 'x-parley-forwarded';
-// One that is well answers at once, on a busy machine soon.
+// A healthy host responds at once, on a busy machine soon.
 const PROOF_MS = 5000;
-// To verify a large run takes a while.
+// Verifying a large run takes a while.
 const PATIENCE_MS = 20_000;
 const TOLD = ['content-type', 'content-length', 'content-disposition'] as const;
 
-// Null: it cannot be reached, or is there and says nothing. What it has begun to say may take as long as it takes.
+// Null: the host cannot be reached, or does not start to respond in time. A response that has started may take any
+// time.
 async function ask(url: string, token: string): Promise<Response | null> {
   try {
     return await within(PATIENCE_MS, (signal) =>
@@ -48,20 +47,17 @@ async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>):
 export function forwardFiles(store: Store, hosts: OtherHosts | null) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     const { id = '' } = request.params as { readonly id?: string };
-    if (hosts === null || (await hosts.hasFiles(id))) return undefined;
+    if (hosts === null || (await hosts.isHere(id))) return undefined;
     await loadReadable(store, id);
-    // Whoever forwards is believed to have the right address; the other way round they would go round for ever.
-    const at = request.headers[FORWARDED] === undefined ? await hosts.whereFiles(id) : null;
-    // Each time anew: a host may be gone since, and another program listen where it was.
+    // A forwarded request is never forwarded again: otherwise two hosts with wrong data could forward it to each other
+    // forever.
+    const at = request.headers[FORWARDED] === undefined ? await hosts.whereIs(id) : null;
+    // Checked each time: the host may have exited, and another program may listen at its address.
     const isThere =
       at !== null &&
       (await within(PROOF_MS, (signal) => answersAs(new Map([[at.host_id, at.public_key]]), at.url, signal)));
     const answer = isThere ? await ask(`${withoutSlash(at.url)}${request.url}`, hosts.token) : null;
-    if (!answer)
-      throw new RequestError(
-        'FILES_UNREACHABLE',
-        `the files of run ${id} are on another host, which cannot be reached now`,
-      );
+    if (!answer) throw refusal('FILES_UNREACHABLE.host', { run: id });
     for (const name of TOLD) {
       const value = answer.headers.get(name);
       if (value !== null) reply.header(name, value);

@@ -1,13 +1,13 @@
-// An archive in the form that every tar reads (POSIX ustar; a longer name, or a file too large for it, in the extended
-// header of pax). Made piece by piece: no file is ever held whole.
+// Writes a tar archive that every tar can read (POSIX ustar; long names and large files in extended pax headers). Works
+// in pieces: no file is held in memory completely.
 const BLOCK = 512;
-// The largest size that eleven octal digits can say.
+// The largest size that eleven octal digits can express.
 const MAX_SIZE = 0o77777777777;
 const NAME_BYTES = 100;
 const PREFIX_BYTES = 155;
 
 export interface TarEntry {
-  // Relative, with / between its parts; bytes, where they are not UTF-8.
+  // A relative path, separated by /; bytes if it is not UTF-8.
   readonly path: string | Buffer;
   readonly bytes: number;
   readonly modifiedMs: number;
@@ -17,7 +17,7 @@ export interface TarEntry {
 export async function* writeTar(entries: AsyncIterable<TarEntry>): AsyncGenerator<Buffer, void> {
   for await (const { path, bytes, modifiedMs, content } of entries) {
     yield* buildHeaders(path, bytes, modifiedMs);
-    // Exactly as many as the header has said, whatever becomes of the file meanwhile.
+    // Writes exactly as many bytes as the header states, even if the file changes meanwhile.
     let left = bytes;
     for await (const chunk of content) {
       const piece = Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, left));
@@ -36,28 +36,34 @@ function* buildHeaders(path: string | Buffer, bytes: number, modifiedMs: number)
   const parts = splitPath(whole);
   const mtime = Math.max(0, Math.floor(modifiedMs / 1000));
   if (!parts || bytes > MAX_SIZE) {
-    // A name in a record is UTF-8, unless the record before it says otherwise.
+    // A name in a record is UTF-8 unless the previous record states otherwise.
     const binary = typeof path === 'string' ? [] : [buildRecord('hdrcharset', Buffer.from('BINARY'))];
     const size = bytes > MAX_SIZE ? [buildRecord('size', Buffer.from(String(bytes)))] : [];
     const records = Buffer.concat([...binary, buildRecord('path', whole), ...size]);
-    yield buildHeader({ name: Buffer.from('PaxHeader'), prefix: Buffer.alloc(0) }, records.length, mtime, 'x');
+    const parts = { name: Buffer.from('PaxHeader'), prefix: Buffer.alloc(0) };
+    yield buildHeader({ ...parts, size: records.length, mtime, type: 'x' });
     yield records;
     if (records.length % BLOCK > 0) yield Buffer.alloc(BLOCK - (records.length % BLOCK));
   }
-  yield buildHeader(
-    parts ?? { name: whole.subarray(0, NAME_BYTES), prefix: Buffer.alloc(0) },
-    bytes > MAX_SIZE ? 0 : bytes,
+  yield buildHeader({
+    ...(parts ?? { name: whole.subarray(0, NAME_BYTES), prefix: Buffer.alloc(0) }),
+    size: bytes > MAX_SIZE ? 0 : bytes,
     mtime,
-    '0',
-  );
+    type: '0',
+  });
 }
 
-function buildHeader(
-  { name, prefix }: { name: Buffer; prefix: Buffer },
-  size: number,
-  mtime: number,
-  type: '0' | 'x',
-): Buffer {
+interface Header {
+  readonly name: Buffer;
+  readonly prefix: Buffer;
+  readonly size: number;
+  // In seconds.
+  readonly mtime: number;
+  // 0: a file, x: the pax records of the next file.
+  readonly type: '0' | 'x';
+}
+
+function buildHeader({ name, prefix, size, mtime, type }: Header): Buffer {
   const header = Buffer.alloc(BLOCK);
   name.copy(header, 0);
   header.write(
@@ -67,7 +73,7 @@ function buildHeader(
   );
   header.write('ustar\x0000', 257, 'latin1');
   prefix.copy(header, 345);
-  // The sum counts its own place as blanks.
+  // The checksum treats its own field as blanks.
   header.write(
     `${octal(
       header.reduce((sum, byte) => sum + byte, 0),
@@ -83,7 +89,7 @@ function octal(value: number, digits: number): string {
   return value.toString(8).padStart(digits, '0');
 }
 
-// Divided at a / so that both parts have room; null: it is too long for that.
+// Splits the path at a / so that both parts fit; null: it is too long.
 function splitPath(whole: Buffer): { name: Buffer; prefix: Buffer } | null {
   if (whole.length <= NAME_BYTES) return { name: whole, prefix: Buffer.alloc(0) };
   for (let at = whole.indexOf('/'); at >= 0 && at <= PREFIX_BYTES; at = whole.indexOf('/', at + 1)) {
@@ -93,7 +99,7 @@ function splitPath(whole: Buffer): { name: Buffer; prefix: Buffer } | null {
   return null;
 }
 
-// "LENGTH name=value\n", where the length counts itself too.
+// "LENGTH name=value\n", where the length includes itself.
 function buildRecord(name: string, value: Buffer): Buffer {
   const rest = Buffer.concat([Buffer.from(` ${name}=`), value, Buffer.from('\n')]);
   const bytes = rest.length;

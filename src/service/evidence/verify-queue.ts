@@ -1,30 +1,39 @@
-// Checks of runs, one at a time: a check reads a whole run, and two at once would need twice the memory. Callers that
-// ask for the same run share its result. One caller has only a few of the places, so that others can check as well. A
-// check that nobody waits for any more is aborted.
-import type { Check } from '../../audit/verify-run.js';
-import { RequestError } from '../../run/request-error.js';
+// Checks of runs, one at a time: a check uses a whole core. Callers that request the same run share its check and its
+// result. One caller has only a few of the places, so that others can check as well. A check without waiting callers is
+// aborted.
+import type { Check, VerifyProgress } from '../../audit/verify-run.js';
+import { refusal, type RequestError } from '../../run/request-error.js';
 
-export type VerifyRun = (runId: string, signal: AbortSignal) => Promise<readonly Check[]>;
+type OnProgress = (progress: VerifyProgress) => void;
+export type VerifyRun = (runId: string, signal: AbortSignal, onProgress?: OnProgress) => Promise<readonly Check[]>;
 
 export interface VerifyLimits {
-  // Runs that are being checked or wait for it.
+  // Runs that are being checked or are waiting for it.
   readonly total: number;
-  // So many of them may have been requested by one caller.
+  // The maximum that one caller may have requested.
   readonly perCaller: number;
 }
 
+export interface VerifyCaller {
+  // One key per token.
+  readonly key: string;
+  // Aborted when the caller no longer waits.
+  readonly left: AbortSignal;
+  readonly onProgress?: OnProgress | undefined;
+}
+
 interface Job {
-  // Who requested it first.
+  // The caller that requested it first.
   readonly caller: string;
   readonly result: Promise<readonly Check[]>;
   readonly abort: AbortController;
-  callers: number;
+  readonly callers: Set<VerifyCaller>;
 }
 
 export class VerifyQueue {
   readonly #verify: VerifyRun;
   readonly #limits: VerifyLimits;
-  // By run, the one under way included.
+  // By run, including the check in progress.
   readonly #jobs = new Map<string, Job>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -33,60 +42,49 @@ export class VerifyQueue {
     this.#limits = limits;
   }
 
-  // `caller` is a key; `left` is aborted when the caller does not wait any more.
-  async check(runId: string, caller: string, left: AbortSignal): Promise<readonly Check[]> {
+  // Throws at once if the check is refused.
+  check(runId: string, caller: VerifyCaller): Promise<readonly Check[]> {
+    const { left } = caller;
     if (left.aborted) throw stopped();
-    const job = this.#jobs.get(runId) ?? this.#add(runId, caller);
-    job.callers += 1;
+    const job = this.#jobs.get(runId) ?? this.#add(runId, caller.key);
+    job.callers.add(caller);
     const leave = (): void => {
-      job.callers -= 1;
-      if (job.callers === 0) this.#drop(runId, job);
+      job.callers.delete(caller);
+      if (job.callers.size === 0) this.#drop(runId, job);
     };
     left.addEventListener('abort', leave, { once: true });
-    try {
-      return await job.result;
-    } finally {
-      left.removeEventListener('abort', leave);
-    }
+    return job.result.finally(() => left.removeEventListener('abort', leave));
   }
 
   #add(runId: string, caller: string): Job {
     const { total, perCaller } = this.#limits;
     const own = [...this.#jobs.values()].filter((job) => job.caller === caller).length;
-    if (own >= perCaller)
-      throw new RequestError(
-        'TOO_MANY_REQUESTS',
-        `${own} runs are being checked for this token or wait for it, and ${perCaller} is the limit for one ` +
-          'token. Try again when one of them is done.',
-      );
-    if (this.#jobs.size >= total)
-      throw new RequestError(
-        'TOO_MANY_REQUESTS',
-        `${this.#jobs.size} runs are being checked or wait for it, and ${total} is the limit. Try again later, or ` +
-          'run parley verify on the server itself.',
-      );
+    if (own >= perCaller) throw refusal('TOO_MANY_REQUESTS.checks_token', { count: own, limit: perCaller });
+    if (this.#jobs.size >= total) throw refusal('TOO_MANY_REQUESTS.checks', { count: this.#jobs.size, limit: total });
     const abort = new AbortController();
     const result = this.#last
       .then(() => {
         abort.signal.throwIfAborted();
-        return this.#verify(runId, abort.signal);
+        return this.#verify(runId, abort.signal, (progress) => {
+          for (const { onProgress } of job.callers) onProgress?.(progress);
+        });
       })
       .finally(() => {
         if (this.#jobs.get(runId) === job) this.#jobs.delete(runId);
       });
-    const job: Job = { caller, result, abort, callers: 0 };
+    const job: Job = { caller, result, abort, callers: new Set() };
     this.#jobs.set(runId, job);
     this.#last = result.catch(() => {});
     return job;
   }
 
-  // A later caller starts anew.
+  // A later caller starts a new check.
   #drop(runId: string, job: Job): void {
     if (this.#jobs.get(runId) === job) this.#jobs.delete(runId);
     job.abort.abort(stopped());
   }
 
-  // Resolves when nothing is under way any more.
+  // Resolves when no check is in progress.
   async close(): Promise<void> {
     for (const [runId, job] of this.#jobs) this.#drop(runId, job);
     await this.#last;
@@ -94,5 +92,5 @@ export class VerifyQueue {
 }
 
 function stopped(): RequestError {
-  return new RequestError('SHUTTING_DOWN', 'The check was stopped.');
+  return refusal('SHUTTING_DOWN.check_stopped');
 }

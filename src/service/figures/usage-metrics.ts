@@ -1,9 +1,10 @@
-// Tokens and cost of the turns that this process ran, counted from the usage events as they are stored. Figures that
-// cover a whole conversation are counted by their growth; where the beginning of a conversation is not known, its first
-// figures count nothing, so the totals may be too small but never too large. A restart begins at zero.
+// Counts tokens and cost of the turns that this process ran, from the usage events as they are stored. Cumulative
+// figures of a conversation are counted by their growth. If the start of a conversation is unknown, its first figures
+// only set the baseline, so totals may be too small but never too large. A restart begins at zero.
 import { isObject, parseJson } from '../../kernel/json.js';
 import type { RaspData, RaspEvent } from '../../rasp/event.js';
 import type { JournalFlush } from '../../store/store.js';
+import { METRICS } from './metric-list.js';
 import { Counter } from './prometheus.js';
 
 type Usage = RaspData['agent.usage'];
@@ -15,24 +16,16 @@ const KINDS = [
   ['output_tokens', 'output'],
   ['reasoning_tokens', 'reasoning'],
 ] as const;
-// Conversations whose last figures are kept.
+// The most conversations whose latest figures are kept.
 const KEPT = 5000;
 
 export class UsageMetrics {
-  readonly tokens = new Counter({
-    name: 'parley_tokens_total',
-    help:
-      'Tokens that engines reported in turns of this process since its start; cached input and reasoning are ' +
-      'parts of input and output',
-  });
-  readonly cost = new Counter({
-    name: 'parley_cost_usd_total',
-    help: 'Cost in US dollars that engines reported in turns of this process since its start',
-  });
-  // By run: the figures of its conversation so far. A run that began here begins at zero.
+  readonly tokens = new Counter(METRICS.tokens);
+  readonly cost = new Counter(METRICS.cost);
+  // The latest cumulative figures of each conversation, by run id. Null: the conversation started here, at zero.
   readonly #threads = new Map<string, Usage | null>();
 
-  // A run that was created here and continues no other: its conversation begins with it.
+  // Records that the conversation of this run starts with it.
   began(runId: string): void {
     this.#threads.set(runId, null);
     const [oldest] = this.#threads.keys();
@@ -60,7 +53,7 @@ export class UsageMetrics {
     if (grown('cost_usd') > 0) this.cost.inc({ engine }, grown('cost_usd'));
   }
 
-  // What has been counted before; undefined: that is not known.
+  // The figures that were counted before; undefined if unknown.
   #before(runId: string, usage: Usage): Usage | null | undefined {
     if (usage.scope !== 'thread') return null;
     const before = this.#threads.get(runId);

@@ -1,13 +1,13 @@
-// Large request bodies are read one at a time for each token. Parsing and checking one blocks the event loop for as
-// long as it takes, and many that arrive together would be handled without a pause; a body that waits its turn is not
-// even received. Of an unknown caller no large body is read at all.
+// Large request bodies are read one at a time per token. Parsing and checking one blocks the event loop, and many that
+// arrive together would be handled without a pause; a body that waits for its turn is not even received. From an
+// unauthenticated caller no large body is read at all.
 import type { FastifyInstance } from 'fastify';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { callerKey } from '../access/caller-limits.js';
 
 const LARGE_BYTES = 1024 * 1024;
 const MOST_WAITING = 64;
-// A sign-in takes less than 1200 bytes.
+// A sign-in needs less than 1200 bytes.
 const UNKNOWN_CALLER_BYTES = 4096;
 // Long enough for the refusal to reach a client that is still sending: closed at once, the connection would be reset.
 const LINGER_MS = 1000;
@@ -29,17 +29,13 @@ export function refuseBodiesOfUnknownCallers(app: FastifyInstance): void {
 export function readLargeBodiesInTurn(app: FastifyInstance): void {
   const queues = new Map<string, { last: Promise<void>; waiting: number }>();
   app.addHook('preParsing', async ({ headers, caller }, reply, payload) => {
-    // A body without a length may be as large as it likes.
+    // A body without a length may be arbitrarily large.
     const bytes = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity;
     if (bytes <= LARGE_BYTES || caller === null) return payload;
     const key = callerKey(caller);
     const queue = queues.get(key) ?? { last: Promise.resolve(), waiting: 0 };
     if (queue.waiting >= MOST_WAITING)
-      throw new RequestError(
-        'TOO_MANY_REQUESTS',
-        `${queue.waiting} requests of this token with more than ${LARGE_BYTES} bytes wait to be read. Send them ` +
-          'one after the other.',
-      );
+      throw refusal('TOO_MANY_REQUESTS.large_bodies', { count: queue.waiting, bytes: LARGE_BYTES });
     queues.set(key, queue);
     const before = queue.last;
     queue.waiting += 1;
@@ -47,7 +43,7 @@ export function readLargeBodiesInTurn(app: FastifyInstance): void {
       const leave = (): void => {
         queue.waiting -= 1;
         if (queue.waiting === 0) queues.delete(key);
-        // After the others that have something to do.
+        // Runs after other pending work of the event loop.
         setImmediate(resolve);
       };
       if (reply.raw.destroyed) leave();

@@ -1,22 +1,22 @@
-// How many clients are served at once: as many as wanted, if the process may have so many files open beside those that
-// its work needs. Without a file for the database or a log nothing could be stored, and that must not be in the hands
-// of those who only connect.
+// Limits how many clients are served at once, so that the process keeps enough open files for its own work. Without a
+// file for the database or a log nothing could be stored, and clients that merely connect must not be able to cause
+// that.
 import { readFileSync } from 'node:fs';
 
 export interface ConnectionLimits {
   readonly connections: number;
   readonly streams: number;
-  // What is to be told, if these are fewer than wanted.
+  // The warning to log if the limits are lower than configured.
   readonly shortage: string | null;
 }
 
-// Connections of those who only call.
+// Connections for requests that are not streams.
 const BESIDE_STREAMS = 1000;
 
-// One for the connection, one for what is opened to answer it, and as many again for the work.
+// One file for the connection, one for what the request opens, and as many again for other work.
 const FILES_PER_CONNECTION = 3;
 
-// Of fewer connections, so much may be streams; the others are for those who only call.
+// With fewer connections, this share may be streams; the rest is for other requests.
 const SHARE_OF_STREAMS = 0.8;
 
 export function limitConnections(streams: number, openFiles: number = readOpenFiles()): ConnectionLimits {
@@ -32,7 +32,7 @@ export function limitConnections(streams: number, openFiles: number = readOpenFi
   };
 }
 
-// How many files this process may have open; without an end where the system does not say it in a file.
+// How many files this process may have open; Infinity if the system does not report it in a file.
 export function readOpenFiles(path = '/proc/self/limits'): number {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync(path, 'utf8'))?.[1];

@@ -1,8 +1,8 @@
-// Limits the bytes of responses that were written and that their clients have not read yet, for each caller and in all.
-// Without it a few clients that request large runs and read nothing would fill the memory. Responses that are sent
-// piece by piece (files, archives, event streams) hold only a piece each and are limited by their number.
+// Limits the response bytes that were written and not yet read by clients, per caller and in total. Without it, a few
+// clients that request large runs and read nothing would exhaust the memory. Responses that are sent in pieces (files,
+// archives, event streams) hold one piece each and are limited by their number.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { RequestError } from '../../run/request-error.js';
+import { refusal, type RequestError } from '../../run/request-error.js';
 import { callerKey } from '../access/caller-limits.js';
 import { CallerTurns } from '../access/caller-turns.js';
 import { onceClosed } from './once-closed.js';
@@ -10,8 +10,8 @@ import type { Caller } from '../access/token-book.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    // Responds with a whole run or question, which may be large: made a few at a time for each caller, so that the
-    // limit of unread bytes is known before the next one is loaded.
+    // Responds with a complete run or question, which may be large: a few at a time per caller, so that the unread
+    // bytes are known before the next one is loaded.
     isWhole?: boolean;
   }
 }
@@ -23,7 +23,7 @@ export interface UnreadLimits {
 
 // Three runs with the largest prompt fit into it.
 export const UNREAD_LIMITS: UnreadLimits = { perToken: 32 * 1024 * 1024, total: 128 * 1024 * 1024 };
-// A response of this size is not refused for what other callers have not read.
+// A response up to this size is never refused because of other callers.
 const SMALL_BYTES = 64 * 1024;
 const WHOLE_READS = { atOnce: 2, mostWaiting: 1000 };
 
@@ -42,10 +42,10 @@ export class UnreadBytes {
     this.#limits = limits;
   }
 
-  // Before the response is made.
+  // Call it before the response is built.
   check(caller: Caller): void {
     const unread = this.#byCaller.get(callerKey(caller));
-    if (unread && (unread.isFull || unread.bytes >= this.#limits.perToken)) throw refusal(caller, unread.bytes);
+    if (unread && (unread.isFull || unread.bytes >= this.#limits.perToken)) throw tooMuchUnread(caller, unread.bytes);
   }
 
   // Whether a response of that size may be written. A caller without unread bytes may get one of any size.
@@ -59,7 +59,7 @@ export class UnreadBytes {
   refuse(caller: Caller): RequestError {
     const unread = this.#byCaller.get(callerKey(caller));
     if (unread) unread.isFull = true;
-    return refusal(caller, unread?.bytes ?? 0);
+    return tooMuchUnread(caller, unread?.bytes ?? 0);
   }
 
   // Returns the function that releases the bytes; call it once.
@@ -78,12 +78,8 @@ export class UnreadBytes {
   }
 }
 
-function refusal({ actor }: Caller, bytes: number): RequestError {
-  return new RequestError(
-    'TOO_MANY_REQUESTS',
-    `Too many bytes of responses have not been read yet, ${bytes} of them by the token "${actor.name}". Read the ` +
-      'open responses, or close their connections, and try again.',
-  );
+function tooMuchUnread({ actor }: Caller, bytes: number): RequestError {
+  return refusal('TOO_MANY_REQUESTS.unread', { bytes, token: actor.name });
 }
 
 export function limitUnreadBytes(app: FastifyInstance, unread: UnreadBytes): void {
@@ -97,7 +93,7 @@ export function limitUnreadBytes(app: FastifyInstance, unread: UnreadBytes): voi
     const end = await turns.enter(callerKey(caller));
     endTurn.set(request, end);
     onceClosed(reply, end);
-    // Those before it may have filled the limit.
+    // Earlier responses may have reached the limit.
     unread.check(caller);
   });
   app.addHook('onSend', async (request, reply, payload) => {
@@ -105,7 +101,7 @@ export function limitUnreadBytes(app: FastifyInstance, unread: UnreadBytes): voi
     const bytes =
       typeof payload === 'string' ? Buffer.byteLength(payload) : Buffer.isBuffer(payload) ? payload.length : 0;
     if (caller === null || bytes === 0) return payload;
-    // A change was made already: its caller must get to know. A refusal is small and explains itself.
+    // The change is already stored, so its caller must get the response. A refusal is small.
     const isRefusable = (method === 'GET' || method === 'HEAD') && reply.statusCode < 400;
     const isRefused = isRefusable && !unread.hasRoom(caller, bytes);
     if (!isRefused) onceClosed(reply, unread.add(caller, bytes));

@@ -1,19 +1,19 @@
-// The server about itself: is it well, what can it drive, how do its parsers do, what is the contract.
+// Information about the server: health, engines, parsers and the contract.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { listRunErrors } from '../../run/list-run-errors.js';
-import { RequestError } from '../../run/request-error.js';
-import { CHART, EVENTS, INITIAL_STATE, STATES, STICKY_CHART, TERMINAL_STATES } from '../../run/statechart.js';
+import { refusal } from '../../run/request-error.js';
+import { EVENTS, INITIAL_STATE, STATES, TERMINAL_STATES } from '../../run/statechart.js';
 import { callerOf } from '../access/access.js';
 import { CHALLENGE_FORM } from '../access/host-proof.js';
 import { REFUSALS } from '../requests.js';
 import { engineList, parserTotals, whoAmI } from '../schemas.js';
-import type { Room } from '../service.js';
+import type { RouteContext } from '../service.js';
+import { contractFor } from '../../run/waiting/run-contract.js';
 
 const healthy = z.strictObject({ status: z.literal('ok') });
-// Among several hosts: which one answers, and if it was challenged the proof of it.
+// With several hosts: which host responds, and its proof if it was challenged.
 const ready = healthy.extend({ host_id: z.string().optional(), proof: z.string().optional() });
-// Whoever looks whether it is well may add what he likes.
+// Not strict: health checks may add query parameters.
 const challenged = z.object({
   challenge: z.string().regex(CHALLENGE_FORM, '16 to 128 letters, digits, _ and -').optional(),
 });
@@ -38,20 +38,17 @@ export async function aboutRoutes({
   store,
   metrics,
   engines,
-  sticky,
+  runDefaults,
+  contract: runContract = contractFor(),
   isClosing,
   thisHost = null,
-}: Room): Promise<void> {
+}: RouteContext): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   app.get('/healthz', health('isAlive', 'The process is alive', healthy), async () => ({ status: 'ok' as const }));
   const { schema, config } = health('isReady', 'The store can be read, and a host among several has its lease', ready);
   app.get('/readyz', { schema: { ...schema, querystring: challenged }, config }, async ({ query: { challenge } }) => {
-    if (isClosing()) throw new RequestError('SHUTTING_DOWN', 'the server is shutting down');
-    if (thisHost?.mayPlay() === false)
-      throw new RequestError(
-        'STORE_UNAVAILABLE',
-        'this host has lost its lease and has no other yet: it could not reach the database in time',
-      );
+    if (isClosing()) throw refusal('SHUTTING_DOWN.change');
+    if (thisHost?.mayRun() === false) throw refusal('STORE_UNAVAILABLE.lease');
     store.checkUsable?.();
     await store.listQueued(1);
     if (!thisHost) return { status: 'ok' as const };
@@ -84,12 +81,19 @@ export async function aboutRoutes({
     {
       schema: {
         operationId: 'listEngines',
-        summary: 'The engines, and whether they are there',
+        summary: 'The engines, whether they are installed, and the defaults of new runs',
         tags: ['service'],
         response: { 200: engineList, ...REFUSALS },
       },
     },
-    async () => ({ engines: [...(await engines())] }),
+    async () => {
+      const { mode, permission, model, limits } = runDefaults();
+      const { turn_timeout_sec, idle_timeout_sec, tool_timeout_sec } = limits;
+      return {
+        engines: [...(await engines())],
+        defaults: { execution_mode: mode, permission, model, turn_timeout_sec, idle_timeout_sec, tool_timeout_sec },
+      };
+    },
   );
 
   app.get(
@@ -121,8 +125,8 @@ export async function aboutRoutes({
       states: [...STATES],
       terminal: [...TERMINAL_STATES],
       events: [...EVENTS],
-      edges: (sticky ? STICKY_CHART : CHART) as unknown as z.input<typeof contract>['edges'],
-      run_errors: listRunErrors(sticky ?? false),
+      edges: runContract.edges as unknown as z.input<typeof contract>['edges'],
+      run_errors: [...runContract.runErrors],
     }),
   );
 

@@ -4,9 +4,9 @@ import type { z } from 'zod';
 import { auditPage, auditQuery, type auditEntry } from '../access/access-schemas.js';
 import { safeSeq, viewAudit } from '../access/audit-view.js';
 import { REFUSALS } from '../requests.js';
-import type { Room } from '../service.js';
+import type { RouteContext } from '../service.js';
 
-export async function auditRoutes({ app: bare, access, attempts }: Room): Promise<void> {
+export async function auditRoutes({ app: bare, access, attempts }: RouteContext): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/audit',

@@ -1,10 +1,9 @@
-// The console: the built page and what it is made of. The same page for every address of it; what it may load is only
-// what is here.
+// Serves the built console: the same page for every path, with its assets. The page may load nothing else.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Room } from '../service.js';
+import type { RouteContext } from '../service.js';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -17,10 +16,10 @@ const TYPES: Readonly<Record<string, string>> = {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
-  // HTML is made by the one policy of console/src/parts/markdown.tsx only.
+  // Only the policy of console/src/parts/markdown.tsx creates HTML.
   "; require-trusted-types-for 'script'; trusted-types parley-markdown";
 const PAGES = ['/', '/inbox', '/runs', '/runs/:id', '/new', '/engines'];
-// Built under a name that changes with what is in it.
+// The build puts a hash of the content into these names.
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 interface Piece {
@@ -29,10 +28,10 @@ interface Piece {
   readonly etag: string;
 }
 
-export async function consoleRoutes({ app, consoleDir }: Room): Promise<void> {
+export async function consoleRoutes({ app, consoleDir }: RouteContext): Promise<void> {
   const pieces = readPieces(consoleDir);
   const page = pieces.get('/index.html');
-  // Run from its sources, without a build of it.
+  // The console was not built, for instance when Parley runs from its sources.
   if (!page)
     return void app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs', 303));
   const options = { schema: { hide: true }, config: { role: 'anyone' } } as const;
@@ -52,7 +51,7 @@ function send({ headers }: FastifyRequest, reply: FastifyReply, { body, type, et
   return headers['if-none-match'] === etag ? reply.code(304).send() : reply.type(type).send(body);
 }
 
-// Held in memory: it is small, and an update of the files must not mix two builds.
+// Kept in memory: it is small, and an update of the files must not mix two builds.
 function readPieces(folder: string | null): Map<string, Piece> {
   const pieces = new Map<string, Piece>();
   if (folder === null || !existsSync(folder)) return pieces;

@@ -1,20 +1,21 @@
-// What proves what happened: stored events by seq and time, the engine's own bytes, the files of a run, its result, the
-// checks.
+// The evidence of a run: stored events by seq and time, the output of the engine, files, the result and the checks.
 import { lstat, realpath, type FileHandle } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import type { Check, VerifyProgress } from '../../audit/verify-run.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { isStored } from '../../journal/every-run.js';
 import { loadReadable, loadReadableSummary } from '../../journal/load-run.js';
 import { runFolder } from '../../journal/run-folder.js';
 import { openLog } from '../../journal/open-log.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import type { ReadRange, RunRecord } from '../../store/store.js';
 import { callerOf, traceOf } from '../access/access.js';
 import { resolveWithin } from '../access/allowed-paths.js';
+import { explain } from '../api/error-envelope.js';
 import { listForArchive } from '../evidence/archive-run.js';
 import { callerKey } from '../access/caller-limits.js';
 import { openInPlace, walkFiles } from '../evidence/files-of-run.js';
@@ -30,8 +31,10 @@ import {
   resultView,
   runId,
   verification,
+  verifyLine,
+  verifyQuery,
 } from '../schemas.js';
-import type { Room } from '../service.js';
+import type { RouteContext } from '../service.js';
 import { writeTar } from '../evidence/tar.js';
 
 const params = z.strictObject({ id: runId });
@@ -44,7 +47,7 @@ const archive = {
   content: { 'application/x-tar': { schema: z.any().meta({ type: 'string', format: 'binary' }) } },
 };
 const MAX_FILES = 5000;
-// Folders too: an agent may have made a million empty ones.
+// Counts folders as well: an agent may have created a million empty ones.
 const MAX_ENTRIES = 10_000;
 
 export async function evidenceRoutes({
@@ -56,14 +59,14 @@ export async function evidenceRoutes({
   orchestrator,
   dataDir,
   otherHosts = null,
-}: Room): Promise<void> {
+}: RouteContext): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   const reading = { preHandler: forwardFiles(store, otherHosts), config: { isExpensive: true } };
-  // By the host that the caller asked, not again by the one that has the files.
+  // Recorded by the host that received the request, not again by the host that has the files.
   const recordDownload = async (request: FastifyRequest): Promise<void> => {
     const { id = '' } = request.params as { readonly id?: string };
     if (callerOf(request).isHost) return;
-    if (!(await isStored(store, id))) throw new RequestError('RUN_NOT_FOUND', `there is no run ${id}`);
+    if (!(await isStored(store, id))) throw refusal('RUN_NOT_FOUND.unknown', { run: id });
     await access.appendAudit({ ...traceOf(request, clock.now()), type: 'archive.downloaded', body: { run_id: id } });
   };
   for (const protocol of ['fcmp', 'rasp'] as const) {
@@ -79,7 +82,7 @@ export async function evidenceRoutes({
           response: { 200: historyPage, ...REFUSALS },
         },
         config: { isExpensive: true },
-        // They are stored as they are sent: nothing is read and written again.
+        // Events are stored as they are sent, so they are not parsed and serialized again.
         serializerCompiler: () => (page) => (typeof page === 'string' ? page : JSON.stringify(page)),
       },
       async ({ params: { id }, query }, reply) => {
@@ -114,13 +117,13 @@ export async function evidenceRoutes({
       },
       ...reading,
     },
-    async ({ params: { id }, query: { attempt, stream, byte_from: from = 0, byte_to: to } }, reply) => {
+    async ({ params: { id }, query: { attempt, stream, byte_from: from, byte_to: to } }, reply) => {
       const run = await loadReadableSummary(store, id);
       const number = attempt ?? run.attempt_number;
       if (number > run.attempt_number)
-        throw new RequestError('INVALID_ARGUMENT', `run ${id} has ${run.attempt_number} attempts, not ${number}`);
+        throw refusal('INVALID_ARGUMENT.attempt', { run: id, last: run.attempt_number, attempt: number });
       const file = await openLog(store, await realpath(dataDir), run, { attempt: number, stream });
-      return sendFile(reply, file, `${id}-${number}-${stream}.log`, from, to);
+      return sendFile(reply, file, { name: `${id}-${number}-${stream}.log`, from, to });
     },
   );
 
@@ -180,8 +183,8 @@ export async function evidenceRoutes({
       const { path, home } = runFolder(dataDir, id);
       const real = resolveWithin(path, asked, home);
       const file = await openInPlace(real);
-      if (!file) throw new RequestError('NOT_FOUND', 'this is not a file');
-      return sendFile(reply, file, basename(real), 0, undefined);
+      if (!file) throw refusal('NOT_FOUND.not_a_file');
+      return sendFile(reply, file, { name: basename(real) });
     },
   );
 
@@ -213,31 +216,63 @@ export async function evidenceRoutes({
       schema: {
         operationId: 'verifyRun',
         summary: 'Check that everything is as it was written',
+        description:
+          'With progress=true the response is application/x-ndjson: lines of the type progress while the check runs, ' +
+          'then one line of the type result or error.',
         tags: ['evidence'],
         params,
-        response: { 200: verification, ...REFUSALS },
+        querystring: verifyQuery,
+        response: {
+          200: {
+            description: 'The checks, or lines with the progress and the checks',
+            content: {
+              'application/json': { schema: verification },
+              'application/x-ndjson': { schema: verifyLine },
+            },
+          },
+          ...REFUSALS,
+        },
       },
       ...reading,
     },
     async (request, reply) => {
       const { id } = request.params;
-      // A damaged run is checked, one that does not exist is refused before it waits for its turn.
-      if (!(await isStored(store, id))) throw new RequestError('RUN_NOT_FOUND', `there is no run ${id}`);
+      // A damaged run is checked; an unknown run is refused before it waits in the queue.
+      if (!(await isStored(store, id))) throw refusal('RUN_NOT_FOUND.unknown', { run: id });
       await orchestrator.restoreFiles(id);
       const left = new AbortController();
       reply.raw.once('close', () => left.abort());
       if (reply.raw.destroyed) left.abort();
-      const found = await checks.check(id, callerKey(callerOf(request)), left.signal);
-      return {
-        run_id: id,
-        ok: found.every(({ ok }) => ok),
-        checks: found.map(({ name, ok, finding }) => ({ name, ok, finding })),
-      };
+      const caller = { key: callerKey(callerOf(request)), left: left.signal };
+      if (request.query.progress !== 'true') return describeChecks(id, await checks.check(id, caller));
+      const lines = new PassThrough();
+      const write = (line: z.input<typeof verifyLine>): void => void lines.write(`${JSON.stringify(line)}\n`);
+      const onProgress = (progress: VerifyProgress): void => write({ type: 'progress', ...progress });
+      void checks
+        .check(id, { ...caller, onProgress })
+        .then(
+          (found) => write({ type: 'result', ...describeChecks(id, found) }),
+          (error: unknown) => {
+            const { code, message } = explain(error);
+            if (code === 'INTERNAL') request.log.error({ err: error }, code);
+            write({ type: 'error', error: { code, message } });
+          },
+        )
+        .finally(() => lines.end());
+      return reply.type('application/x-ndjson').send(lines as never);
     },
   );
 }
 
-// From created_at on is from the first event on: runs of earlier versions have a first event a moment before it.
+function describeChecks(id: string, checks: readonly Check[]): z.output<typeof verification> {
+  return {
+    run_id: id,
+    ok: checks.every(({ ok }) => ok),
+    checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })),
+  };
+}
+
+// A range that starts at created_at includes the first event: in runs of earlier versions it is slightly older.
 function rangeOf(
   { from_seq: fromSeq, to_seq: toSeq, from_ts: fromTs, to_ts: toTs }: z.output<typeof historyQuery>,
   run: Pick<RunRecord, 'created_at'>,
@@ -257,19 +292,20 @@ function lastMs(text: string): number {
   return Date.parse(text) + 10 ** Math.max(0, 3 - fraction.length) - 1;
 }
 
-// Closed when it is sent.
+// Sends the bytes from `from` to `to` of a file as a download, and closes the file. Null is an empty file.
 async function sendFile(
   reply: FastifyReply,
   file: FileHandle | null,
-  name: string,
-  from: number,
-  to: number | undefined,
+  {
+    name,
+    from = 0,
+    to,
+  }: { readonly name: string; readonly from?: number | undefined; readonly to?: number | undefined },
 ): Promise<FastifyReply> {
   const size = (await file?.stat())?.size ?? 0;
   const end = Math.min(to ?? size, size);
   if (!file || from >= end) await file?.close();
-  if (from > end)
-    throw new RequestError('INVALID_ARGUMENT', `there are ${size} bytes; ${from} to ${to ?? size} is not within them`);
+  if (from > end) throw refusal('INVALID_ARGUMENT.byte_range', { size, from, to: to ?? size });
   reply
     .type('application/octet-stream')
     .header('content-disposition', `attachment; filename="${name.replaceAll(/[^\w.-]/g, '_')}"`)
@@ -277,7 +313,7 @@ async function sendFile(
   return reply.send(!file || end === from ? Buffer.alloc(0) : file.createReadStream({ start: from, end: end - 1 }));
 }
 
-// Links are named by nothing: what they lead to is not of this run. There is room for other work in between.
+// Links are left out: their targets do not belong to the run. Other work runs between the reads.
 async function listFiles(folder: string, home: string): Promise<z.input<typeof fileList>> {
   const files: z.input<typeof fileList>['files'] = [];
   const root = await realpath(folder).catch(() => null);

@@ -1,10 +1,10 @@
-// What waits for a person: the question of a run, its answer, and the inbox over all runs.
+// The open question of a run, its answer, and the inbox of all runs.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { loadReadableSummary } from '../../journal/load-run.js';
 import type { Reply } from '../../commands/reply.js';
 import { viewInteraction } from '../../journal/run-view.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import type { PendingFilter } from '../../store/store.js';
 import { callerOf } from '../access/access.js';
 import { toInboxItem, type InboxItem } from '../streams/inbox-feed.js';
@@ -12,7 +12,8 @@ import { countFitting } from '../list-page.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { toRunView } from '../streams/run-feed.js';
 import { inboxPage, inboxQuery, interactionView, replyBody, runId, runViewFor } from '../schemas.js';
-import type { Room } from '../service.js';
+import type { RouteContext } from '../service.js';
+import { contractFor } from '../../run/waiting/run-contract.js';
 
 const params = z.strictObject({ id: runId });
 const sse = {
@@ -27,8 +28,8 @@ export async function inboxRoutes({
   clock,
   streams,
   inbox,
-  sticky = false,
-}: Room): Promise<void> {
+  contract: { showsWaiting } = contractFor(),
+}: RouteContext): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
 
   app.get(
@@ -65,8 +66,7 @@ export async function inboxRoutes({
     limit,
   }: z.output<typeof inboxQuery>): Promise<PendingFilter> {
     const after = cursor === undefined ? null : await store.summaries.loadInteraction(cursor);
-    if (cursor !== undefined && !after)
-      throw new RequestError('INVALID_ARGUMENT', 'the cursor is not one that was given out');
+    if (cursor !== undefined && !after) throw refusal('INVALID_ARGUMENT.cursor');
     return {
       limit: limit + 1,
       ...(engine === undefined ? {} : { engine }),
@@ -109,7 +109,7 @@ export async function inboxRoutes({
     async ({ params: { id } }) => {
       await loadReadableSummary(store, id);
       const pending = await store.loadPending(id);
-      if (!pending) throw new RequestError('INTERACTION_NOT_FOUND', `run ${id} waits for nothing now`);
+      if (!pending) throw refusal('INTERACTION_NOT_FOUND.none', { run: id });
       return viewInteraction(pending, clock.now()) as z.input<typeof interactionView>;
     },
   );
@@ -119,11 +119,11 @@ export async function inboxRoutes({
     {
       schema: {
         operationId: 'reply',
-        summary: 'Answer it; the run goes on',
+        summary: 'Answer the open question; the run continues',
         tags: ['inbox'],
         params,
         body: replyBody,
-        response: { 200: runViewFor(sticky), ...REFUSALS },
+        response: { 200: runViewFor({ showsWaiting }), ...REFUSALS },
       },
       config: { role: 'replier', isWhole: true },
     },
@@ -131,7 +131,9 @@ export async function inboxRoutes({
       const key = keyOf(request, request.body.idempotency_key);
       const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
       const run = await orchestrator.reply(request.params.id, given, callerOf(request).actor);
-      return (await toRunView(store, run, { now: clock.now(), sticky })) as z.input<ReturnType<typeof runViewFor>>;
+      return (await toRunView(store, run, { now: clock.now(), showsWaiting })) as z.input<
+        ReturnType<typeof runViewFor>
+      >;
     },
   );
 }

@@ -1,4 +1,4 @@
-// Runs: started, listed, looked at, ended, continued, forked, deleted.
+// Creates, lists, returns, cancels, continues, forks and deletes runs.
 import { dirname, sep } from 'node:path';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
@@ -16,8 +16,9 @@ import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { countFitting } from '../list-page.js';
 import { toRunSummary, toRunView, toSalvagedView } from '../streams/run-feed.js';
 import { continueBody, createRunBody, listQuery, retryBody, runId, runListFor, runViewFor } from '../schemas.js';
-import type { Room } from '../service.js';
+import type { RouteContext } from '../service.js';
 import type { Caller } from '../access/token-book.js';
+import { contractFor } from '../../run/waiting/run-contract.js';
 
 const params = z.strictObject({ id: runId });
 type RunWire = z.input<ReturnType<typeof runViewFor>>;
@@ -37,18 +38,18 @@ export async function runRoutes({
   runFeed,
   dataDir,
   workspaceRoots,
-  sticky = false,
-}: Room): Promise<void> {
-  const [runView, runList] = [runViewFor(sticky), runListFor(sticky)];
+  contract: { showsWaiting } = contractFor(),
+}: RouteContext): Promise<void> {
+  const [runView, runList] = [runViewFor({ showsWaiting }), runListFor({ showsWaiting })];
   const app = bare.withTypeProvider<ZodTypeProvider>();
   const view = async (run: RunRecord): Promise<RunWire> =>
-    toWire(await toRunView(store, run, { now: clock.now(), sticky }));
+    toWire(await toRunView(store, run, { now: clock.now(), showsWaiting }));
 
   const checkFolder = (caller: Caller, cwd: string): void => {
     const roots = workspaceRoots(caller);
     if (roots !== null) checkWorkspace(cwd, roots);
   };
-  // What goes on in the folder of another run; one of its own is nobody else's.
+  // Checks the folder of a run that is continued in the folder of another; a run's own folder is always allowed.
   const checkSource = async (caller: Caller, id: string): Promise<void> => {
     const { spec } = await loadReadableSummary(store, id);
     if (!spec.cwd.startsWith(dirname(runFolder(dataDir, id).path) + sep)) checkFolder(caller, spec.cwd);
@@ -115,7 +116,9 @@ export async function runRoutes({
         listed.push({
           id,
           view: run
-            ? await unlessDamaged(toRunSummary(store, run, { now: clock.now(), sticky }), (damage) => tell(id, damage))
+            ? await unlessDamaged(toRunSummary(store, run, { now: clock.now(), showsWaiting }), (damage) =>
+                tell(id, damage),
+              )
             : null,
         });
       }
@@ -157,7 +160,8 @@ export async function runRoutes({
       },
       config: { isWhole: true },
     },
-    async ({ params: { id } }) => toWire(toSalvagedView(await salvageRun(store, id), { now: clock.now(), sticky })),
+    async ({ params: { id } }) =>
+      toWire(toSalvagedView(await salvageRun(store, id), { now: clock.now(), showsWaiting })),
   );
 
   app.delete(
@@ -218,66 +222,49 @@ export async function runRoutes({
     },
   );
 
-  app.post(
-    '/v1/runs/:id/continue',
+  for (const { word, summary, method } of [
     {
-      schema: {
-        operationId: 'continueRun',
-        summary: 'Start a new run in the session of an ended one',
-        tags: ['runs'],
-        params,
-        body: continueBody,
-        response: { 201: runView, ...REFUSALS },
-      },
-      config: { role: 'operator' },
+      word: 'continue',
+      summary: 'Start a new run in the session of an ended one',
+      method: 'continueFrom',
     },
-    async (request, reply) => {
-      await checkSource(callerOf(request), request.params.id);
-      const requestId = keyOf(request, request.body.request_id);
-      const run = await orchestrator.continueFrom(
-        request.params.id,
-        {
-          prompt: request.body.prompt,
-          ...forceOf(request.body),
-          ...(requestId === undefined ? {} : { request_id: requestId }),
-        },
-        callerOf(request).actor,
-      );
-      return reply.code(201).send(await view(run));
-    },
-  );
-
-  app.post(
-    '/v1/runs/:id/fork',
     {
-      schema: {
-        operationId: 'forkRun',
-        summary: 'Start a new run with a copy of the conversation of another, which stays as it is',
-        tags: ['runs'],
-        params,
-        body: continueBody,
-        response: { 201: runView, ...REFUSALS },
-      },
-      config: { role: 'operator' },
+      word: 'fork',
+      summary: 'Start a new run with a copy of the conversation of another, which stays as it is',
+      method: 'fork',
     },
-    async (request, reply) => {
-      await checkSource(callerOf(request), request.params.id);
-      const requestId = keyOf(request, request.body.request_id);
-      const run = await orchestrator.fork(
-        request.params.id,
-        {
-          prompt: request.body.prompt,
-          ...forceOf(request.body),
-          ...(requestId === undefined ? {} : { request_id: requestId }),
+  ] as const)
+    app.post(
+      `/v1/runs/:id/${word}`,
+      {
+        schema: {
+          operationId: `${word}Run`,
+          summary,
+          tags: ['runs'],
+          params,
+          body: continueBody,
+          response: { 201: runView, ...REFUSALS },
         },
-        callerOf(request).actor,
-      );
-      return reply.code(201).send(await view(run));
-    },
-  );
+        config: { role: 'operator' },
+      },
+      async (request, reply) => {
+        await checkSource(callerOf(request), request.params.id);
+        const requestId = keyOf(request, request.body.request_id);
+        const run = await orchestrator[method](
+          request.params.id,
+          {
+            prompt: request.body.prompt,
+            ...forceOf(request.body),
+            ...(requestId === undefined ? {} : { request_id: requestId }),
+          },
+          callerOf(request).actor,
+        );
+        return reply.code(201).send(await view(run));
+      },
+    );
 }
 
-// The same value; what is read-only in the code is not in the schema.
+// The same value: the schema types have no readonly.
 function toWire(run: RunView): RunWire {
   return run as RunWire;
 }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import type { SessionRecord } from '../../store/access-store.js';
 import { callerOf, checkOwnPage, refuseAttempt, signInCookie, signOutCookie, traceOf } from '../access/access.js';
 import {
@@ -18,15 +18,13 @@ import {
 } from '../access/access-schemas.js';
 import { RateLimit } from '../access/caller-limits.js';
 import { REFUSALS } from '../requests.js';
-import type { Room } from '../service.js';
+import type { RouteContext } from '../service.js';
 import { CODE_MS } from '../access/sessions.js';
 
-// Each sign-in is a row of the administrative journal, which is never shortened. Codes are made by operators and work
-// once.
+// Each sign-in adds a row to the administrative journal, which is never shortened. Codes are created by operators and
+// work once, so they are not limited.
 const TOKEN_SIGN_INS = { limit: 30, periodMs: 60_000 };
 const params = z.strictObject({ id: sessionId });
-const BAD_CODE = 'This code is unknown, was used already, or has expired. Make another: parley link';
-const BAD_TOKEN = 'This token is unknown, expired or revoked. List the valid ones: parley token ls';
 
 export async function signInRoutes({
   app: bare,
@@ -36,7 +34,7 @@ export async function signInRoutes({
   clock,
   cookie,
   baseUrl,
-}: Room): Promise<void> {
+}: RouteContext): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   const tokenSignIns = new RateLimit(clock, TOKEN_SIGN_INS);
   const isSecure = (): boolean => baseUrl().startsWith('https://');
@@ -57,20 +55,15 @@ export async function signInRoutes({
     },
     async (request, reply) => {
       const { code, token } = request.body;
-      if ((code === undefined) === (token === undefined))
-        throw new RequestError('INVALID_ARGUMENT', 'Send exactly one of code and token.');
+      if ((code === undefined) === (token === undefined)) throw refusal('INVALID_ARGUMENT.code_or_token');
       await tokens.refresh();
       const caller = code === undefined ? await tokens.resolve(token ?? '') : await sessions.redeem(code);
       if (!caller || caller.isHost)
-        return refuseAttempt(attempts, request, reply, code === undefined ? BAD_TOKEN : BAD_CODE);
+        return refuseAttempt(attempts, reply, code === undefined ? 'bad_token' : 'bad_code');
       const retryAfter = code === undefined ? tokenSignIns.count(caller) : null;
       if (retryAfter !== null) {
         reply.header('retry-after', String(retryAfter));
-        throw new RequestError(
-          'TOO_MANY_REQUESTS',
-          `This token has signed in ${TOKEN_SIGN_INS.limit} times within a minute, which is the limit. Try again ` +
-            `in ${retryAfter} s.`,
-        );
+        throw refusal('TOO_MANY_REQUESTS.sign_ins', { limit: TOKEN_SIGN_INS.limit, seconds: retryAfter });
       }
       const { secret, session } = await sessions.signIn(caller, {
         by: code === undefined ? 'token' : 'code',
@@ -101,7 +94,10 @@ export async function signInRoutes({
     async (request, reply) => {
       const { session } = callerOf(request);
       if (session) await sessions.end(session.session_id, traceOf(request, clock.now()), 'sign_out');
-      return reply.header('set-cookie', signOutCookie(cookie, isSecure())).code(204).send(null);
+      return reply
+        .header('set-cookie', signOutCookie(cookie, { secure: isSecure() }))
+        .code(204)
+        .send(null);
     },
   );
 
@@ -145,7 +141,7 @@ export async function signInRoutes({
       const session = await sessions.findById(id);
       const isAllowed = session !== null && (role === 'operator' || session.person === actor.name);
       if (!isAllowed || !(await sessions.end(id, traceOf(request, clock.now()), 'session.ended')))
-        throw new RequestError('NOT_FOUND', `There is no session ${id}. List them: parley token sessions`);
+        throw refusal('NOT_FOUND.session', { session: id });
       return reply.code(204).send(null);
     },
   );
@@ -165,13 +161,10 @@ export async function signInRoutes({
     async (request, reply) => {
       const { as, expires_in_sec: lifeSec } = request.body ?? {};
       const caller = callerOf(request);
-      // Without a name it is for the operator: the caller, or with a named token the server's own.
+      // Without a name the code is for the operator: the caller itself, or the server's own token if the caller has a
+      // named one.
       const target = as === undefined && caller.token === null ? caller : tokens.findByName(as ?? null);
-      if (!target)
-        throw new RequestError(
-          'INVALID_ARGUMENT',
-          `There is no valid token named "${as ?? ''}". List them: parley token ls`,
-        );
+      if (!target) throw refusal('INVALID_ARGUMENT.token_invalid', { name: as ?? '' });
       const { code, expiresAt } = await sessions.createCode(
         target,
         lifeSec === undefined ? CODE_MS : lifeSec * 1000,
@@ -188,7 +181,7 @@ export async function signInRoutes({
   );
 }
 
-// Browsers keep the fragment to themselves: it reaches neither proxies nor logs.
+// Browsers do not send the fragment, so the code reaches neither proxies nor logs.
 export function linkOf(base: string, code: string): string {
   return `${base.replace(/\/+$/, '')}/#code=${code}`;
 }

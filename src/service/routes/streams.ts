@@ -1,14 +1,15 @@
-// Journals as they grow: server-sent events whose id is the seq, for the conversation and for what was observed.
+// Streams the journals of runs: server-sent events whose id is the seq, for the conversation and for the observed
+// events.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { loadReadableSummary } from '../../journal/load-run.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { isTerminal } from '../../run/statechart.js';
 import type { Protocol } from '../../store/store.js';
 import { callerOf } from '../access/access.js';
 import { cursorOf, REFUSALS } from '../requests.js';
 import { runId, streamQuery } from '../schemas.js';
-import type { Room } from '../service.js';
+import type { RouteContext } from '../service.js';
 import { streamJournal } from '../streams/stream-journal.js';
 
 const SAYS: Readonly<Record<Protocol, string>> = { fcmp: 'The conversation (FCMP)', rasp: 'What was observed (RASP)' };
@@ -24,13 +25,13 @@ export async function streamRoutes({
   streams,
   pages,
   orchestrator: { wakeups },
-}: Room): Promise<void> {
+}: RouteContext): Promise<void> {
   const app = bare.withTypeProvider<ZodTypeProvider>();
   for (const protocol of ['fcmp', 'rasp'] as const) {
     app.get(
       `/v1/runs/:id/${PATHS[protocol]}`,
       {
-        // It would be a stream that nobody can read.
+        // A HEAD request would open a stream that nobody can read.
         exposeHeadRoute: false,
         schema: {
           operationId: protocol === 'fcmp' ? 'streamEvents' : 'streamRasp',
@@ -46,12 +47,13 @@ export async function streamRoutes({
         const run = await loadReadableSummary(store, id);
         const { cursor, again } = cursorOf(request, request.query.cursor);
         const head = protocol === 'rasp' ? run.heads.rasp_seq : run.heads.fcmp_seq;
-        if (cursor > head)
-          throw new RequestError('CURSOR_BEYOND_END', `run ${id} has ${head} events so far, none after ${cursor}`);
-        // A browser comes back after every end; this tells it to stop.
+        if (cursor > head) throw refusal('CURSOR_BEYOND_END', { run: id, head, cursor });
+        // A browser reconnects after every end of a stream; 204 makes it stop.
         if (again && cursor === head && isTerminal(run.status)) return reply.code(204).send(null);
         streams.checkRoom(callerOf(request));
-        void streams.serve(reply, (stream) => streamJournal({ pages, wakeups }, stream, id, protocol, cursor));
+        void streams.serve(reply, (stream) =>
+          streamJournal({ pages, wakeups }, stream, { runId: id, protocol, cursor }),
+        );
         return reply;
       },
     );

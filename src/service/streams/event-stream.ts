@@ -1,11 +1,11 @@
-// One reader's stream of server-sent events: frames are written as fast as it reads and no faster, a comment now and
-// then keeps the connection alive, and whoever stops reading is let go of after a while; it comes back by its cursor.
-// One whose token was taken away gets no further frame.
+// One reader's stream of server-sent events. Frames are written only as fast as the client reads, comments keep the
+// connection alive, and a client that stops reading is disconnected; it can continue by its cursor. After its token was
+// revoked, a client gets no further frame.
 import type { ServerResponse } from 'node:http';
 import type { Timers } from '../../process/timers.js';
 
 const HEARTBEAT_MS = 15_000;
-// A reader that has taken nothing for so long is gone.
+// A client that has read nothing for this long is considered gone.
 const STALLED_MS = 30_000;
 
 export class EventStream {
@@ -19,7 +19,7 @@ export class EventStream {
     this.#response = response;
     this.#timers = timers;
     this.#mayGoOn = mayGoOn;
-    // Of one that is gone already no word comes.
+    // A closed response emits no further event.
     this.#over = response.destroyed;
     response.once('close', () => (this.#over = true));
     response.on('error', () => {});
@@ -30,7 +30,7 @@ export class EventStream {
       'x-content-type-options': 'nosniff',
       'cross-origin-resource-policy': 'same-origin',
     });
-    // At once, so that the reader knows that it is connected. The time to wait before coming back is for browsers.
+    // Sent immediately, so that the client knows that it is connected. `retry` is the reconnect delay of browsers.
     response.write('retry: 1000\n\n');
   }
 
@@ -38,12 +38,12 @@ export class EventStream {
     return this.#over;
   }
 
-  // The reader has gone, or the stream was ended here.
+  // Whether the client has disconnected or the stream was ended here.
   onClosed(handler: () => void): void {
     this.#response.once('close', handler);
   }
 
-  // Resolves when the reader has taken it, as far as can be seen from here.
+  // Resolves when the client has received the frame, as far as that is visible here.
   async write(frames: Buffer | string): Promise<void> {
     if (!this.#over && !this.#mayGoOn()) this.end();
     if (this.#over || this.#response.write(frames)) return;
@@ -58,7 +58,7 @@ export class EventStream {
     });
   }
 
-  // Waits for news, with a sign of life while there are none. They must come when the stream is closed, too.
+  // Waits for a wake-up and sends comments meanwhile. The wake-up must also come when the stream is closed.
   async idle(news: Promise<void>): Promise<void> {
     const beat = (): void => {
       void this.write(': still here\n\n');
@@ -69,7 +69,7 @@ export class EventStream {
     this.#cancelBeat?.();
   }
 
-  // What was written is still sent, for as long as it is taken.
+  // Written frames are still sent as long as the client reads.
   end(frame = ''): void {
     if (this.#over) return;
     this.#over = true;
@@ -79,7 +79,7 @@ export class EventStream {
   }
 }
 
-// A frame of its own name, for what is not an event of a journal.
+// A frame with a name, for data that is not an event of a journal.
 export function namedFrame(name: string, data: unknown): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }

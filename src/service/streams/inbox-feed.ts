@@ -1,5 +1,5 @@
-// What waits for a person, over all runs, as it changes. Each reader gets what waits now, then each change; one that
-// fell too far behind gets what waits now again.
+// Streams the open questions of all runs. Each reader gets the current ones, then every change; a reader that is too
+// far behind gets the current ones again.
 import type { Clock } from '../../kernel/clock.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import { viewInteraction, type InteractionView } from '../../journal/run-view.js';
@@ -18,7 +18,7 @@ export interface InboxItem extends InteractionView {
   readonly truncated: readonly ShortenedPart[];
 }
 
-// Null: its run is gone, or cannot be read.
+// Null: the run was deleted or cannot be read.
 export async function toInboxItem(
   store: Store,
   interaction: InteractionSummary,

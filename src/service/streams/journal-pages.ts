@@ -1,6 +1,6 @@
-// A run's events as the bytes of an SSE stream, in pages: made once for all who read them, forgotten when they are old.
-// A page is what comes after a seq; the journal only grows, so a page that was made stays right. Of a run whose reader
-// keeps up, what was just stored becomes pages at once, and need not be read again.
+// Caches a run's events as pages of SSE bytes: each page is built once for all readers and evicted when it is old. A
+// page holds the events after a seq; the journal only grows, so a page stays valid. If a reader keeps up with a run,
+// new events become pages when they are committed, and need not be read from the store again.
 import { isTerminal, type RunState } from '../../run/statechart.js';
 import { headOf, loadReadableSummary } from '../../journal/load-run.js';
 import { findDamagedPiece } from '../../journal/read-readable.js';
@@ -10,49 +10,53 @@ import { countLines, cutLines } from '../../store/cut-segments.js';
 import type { Committed, Lines, Protocol, Store } from '../../store/store.js';
 import type { RunSummary } from '../../store/summary-reader.js';
 
-// What a slow reader holds on to.
+// The maximum that a slow reader keeps in memory.
 const PAGE_BYTES = 64 * 1024;
-// Stored pieces are larger than a page, and reading one again for each page would cost as much each time.
+// Stored segments are larger than a page, and reading one again for each page would be expensive.
 const READ_BYTES = 512 * 1024;
 const CACHE_BYTES = 16 * 1024 * 1024;
-// What a page costs besides its bytes: its key, its places in the lists. Short ones would else be kept by the ten
-// thousand.
+// The memory of a page besides its bytes: its key and its places in the lists. Otherwise tens of thousands of short
+// pages would be kept.
 const PAGE_COST_BYTES = 512;
 
 export interface Page {
-  // Null: nothing comes after the cursor now.
+  // Null: there is no event after the cursor yet.
   readonly bytes: Buffer | null;
   readonly lastSeq: number;
-  // Set when the run has ended and nothing comes after this page.
+  // Set if the run has ended and this page is the last.
   readonly ended: RunState | null;
 }
 
-// A journal that somebody reads now.
+export interface JournalRef {
+  readonly runId: string;
+  readonly protocol: Protocol;
+}
+
+// A journal with at least one reader.
 interface Followed {
   readers: number;
-  // The furthest that any of them has come.
+  // The furthest position of its readers.
   asked: number;
-  // Where it ends, while it is played: nothing comes after it until more is stored. Not known where others write too.
+  // The end of the journal while a turn is running: nothing follows until more is stored. Unknown if other hosts also
+  // write.
   end: number | null;
-  // What was stored last, and what before that, begin here.
+  // The start positions of the last two commits.
   last: number;
   beforeLast: number;
 }
 
-interface Reading {
-  readonly runId: string;
-  readonly protocol: Protocol;
+interface Reading extends JournalRef {
   readonly run: RunSummary;
   // The last event, if the run has ended.
   readonly endedAt: number;
-  // The page that says that nothing comes after the cursor now.
+  // The page for a cursor at the end of the journal.
   readonly nothing: Page;
 }
 
 export class JournalPages {
   readonly #store: Store;
   readonly #pages = new Map<string, Page & { readonly bytes: Buffer }>();
-  // Reads under way: who asks for the same meanwhile waits for the same.
+  // Reads in progress: callers that need the same page share them.
   readonly #reading = new Map<string, Promise<Page>>();
   readonly #followed = new Map<string, Followed>();
   readonly #stopListening: () => void;
@@ -67,8 +71,8 @@ export class JournalPages {
     this.#stopListening();
   }
 
-  // From now on somebody reads it, until what is returned is called.
-  join(runId: string, protocol: Protocol): () => void {
+  // Registers a reader; the returned function removes it.
+  join({ runId, protocol }: JournalRef): () => void {
     const key = `${runId} ${protocol}`;
     const followed = this.#followed.get(key) ?? { readers: 0, asked: 0, end: null, last: 0, beforeLast: 0 };
     this.#followed.set(key, followed);
@@ -79,28 +83,30 @@ export class JournalPages {
     };
   }
 
-  // `version` is what the asker knew of the run before: a read that began earlier than that does not count for it.
-  async after(runId: string, protocol: Protocol, cursor: number, version: number): Promise<Page> {
+  // Returns the page after the cursor. `version` is the version of the run that the caller knows: the result of a read
+  // that began before that version is not used.
+  async after(journal: JournalRef, cursor: number, version: number): Promise<Page> {
+    const { runId, protocol } = journal;
     const followed = this.#followed.get(`${runId} ${protocol}`);
     if (followed) followed.asked = Math.max(followed.asked, cursor);
     if (followed?.end === cursor) return { bytes: null, lastSeq: cursor, ended: null };
     const key = `${runId} ${protocol} ${cursor}`;
     const kept = this.#pages.get(key);
     if (kept) {
-      // The latest used is the last.
+      // Moves the page to the end: pages are evicted from the beginning.
       this.#pages.delete(key);
       this.#pages.set(key, kept);
       return kept;
     }
     const readKey = `${key} ${version}`;
     const reading =
-      this.#reading.get(readKey) ?? this.#read(runId, protocol, cursor).finally(() => this.#reading.delete(readKey));
+      this.#reading.get(readKey) ?? this.#read(journal, cursor).finally(() => this.#reading.delete(readKey));
     this.#reading.set(readKey, reading);
     return reading;
   }
 
-  async #read(runId: string, protocol: Protocol, cursor: number): Promise<Page> {
-    // Before its events: if it has ended by then, they are all there.
+  async #read({ runId, protocol }: JournalRef, cursor: number): Promise<Page> {
+    // Loads the run before its events: if it has ended, all its events are stored.
     const run = await loadReadableSummary(this.#store, runId);
     const head = headOf(run, protocol);
     const endedAt = isTerminal(run.status) ? head : Infinity;
@@ -115,7 +121,7 @@ export class JournalPages {
       if (!damageIn(error)) throw error;
     }
     try {
-      // Only the first piece is read for a single line: the damage may be in one behind it.
+      // For a single line only the first segment is read: the damage may be in a later one.
       return this.#cut(await this.#store.readLines(runId, protocol, cursor, 1), reading);
     } catch (error) {
       const damage = damageIn(error);
@@ -124,7 +130,7 @@ export class JournalPages {
     }
   }
 
-  // In the place of a damaged piece the reader is told which events it held, and goes on behind it.
+  // Reports the events of a damaged segment to the reader and continues after it.
   async #skip({ runId, protocol, endedAt, run, nothing }: Reading, message: string): Promise<Page> {
     const piece = findDamagedPiece(
       await this.#store.listSegments(runId, protocol),
@@ -140,38 +146,39 @@ export class JournalPages {
     };
   }
 
-  #cut(lines: Lines | null, { runId, protocol, endedAt, run, nothing }: Reading): Page {
+  #cut(lines: Lines | null, reading: Reading): Page {
+    const { endedAt, run, nothing } = reading;
     let page: Page = nothing;
     if (!lines) return page;
-    // The first comes last: it is asked for now.
+    // In reverse, because the caller needs the first page.
     for (const part of [...cutLines(lines, PAGE_BYTES)].toReversed())
-      page = this.#keep(runId, protocol, part, part.lastSeq >= endedAt ? run.status : null);
+      page = this.#keep(reading, part, part.lastSeq >= endedAt ? run.status : null);
     return page;
   }
 
-  // Its end is told by the store, to those who have read this.
+  // The store reports later commits to readers of this journal.
   #stored({ run_id: runId, journal, status, deleted }: Committed): void {
     for (const protocol of ['rasp', 'fcmp'] as const) {
       const followed = this.#followed.get(`${runId} ${protocol}`);
       if (!followed) continue;
       const lines = journal?.[protocol];
-      // Then it may be over.
-      if (status !== undefined || deleted || !this.#store.isAlone) followed.end = null;
+      // The run may have ended.
+      if (status !== undefined || deleted || !this.#store.isComplete) followed.end = null;
       else if (lines) followed.end = lines.lastSeq;
       if (!lines) continue;
-      // Whoever is further behind comes here so late that they would be forgotten by then.
+      // Not for a reader that is further behind: the pages would be evicted before it needs them.
       if (followed.asked >= followed.beforeLast - 1)
-        for (const part of cutLines(lines, PAGE_BYTES)) this.#keep(runId, protocol, part, null);
+        for (const part of cutLines(lines, PAGE_BYTES)) this.#keep({ runId, protocol }, part, null);
       followed.beforeLast = followed.last;
       followed.last = lines.firstSeq;
     }
   }
 
-  #keep(runId: string, protocol: Protocol, lines: Lines, ended: RunState | null): Page {
+  #keep({ runId, protocol }: JournalRef, lines: Lines, ended: RunState | null): Page {
     const key = `${runId} ${protocol} ${lines.firstSeq - 1}`;
     const page = { bytes: toFrames(lines), lastSeq: lines.lastSeq, ended };
-    // Two reads of different versions may bring the same page: the later takes the place of the other, as the latest
-    // used.
+    // Two reads of different versions may build the same page: the later one replaces the earlier, and moves to the
+    // end.
     const replaced = this.#pages.get(key);
     this.#pages.delete(key);
     this.#pages.set(key, page);
@@ -189,14 +196,14 @@ function costOf({ length }: Buffer): number {
   return length + PAGE_COST_BYTES;
 }
 
-// Each line as a frame that is named by its seq.
+// Builds a frame for each line, with its seq as the id.
 function toFrames({ firstSeq, lastSeq, bytes }: Lines): Buffer {
   const count = countLines(bytes);
-  // Else the seqs would be wrong.
+  // Otherwise the ids would be wrong.
   if (count !== lastSeq - firstSeq + 1)
     throw new DamagedDataError(`the journal has ${count} lines where events ${firstSeq} to ${lastSeq} should stand`);
-  // "id: ", "\ndata: ", "\n\n" in place of "\n", and the digits.
-  // Of its own: a small piece of a shared block would keep the whole block.
+  // "id: ", "\ndata: ", "\n\n" instead of "\n", and the digits. Allocated separately: a slice of a shared block would
+  // keep the whole block alive.
   const frames = Buffer.allocUnsafeSlow(bytes.length + count * (4 + 7 + 1 + String(lastSeq).length));
   let from = 0;
   let at = 0;

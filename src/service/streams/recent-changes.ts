@@ -1,26 +1,25 @@
-// The ids of what changed lately, in their order, for any number of readers. Each has a place of its own and waits
-// there for the next; one that fell so far behind that its place is forgotten begins anew. Nothing is kept for a slow
-// reader but its place.
+// The ids of recent changes, in order, for any number of readers. Each reader has a position and waits there for the
+// next change; a reader whose position was dropped starts again. Nothing else is kept for a slow reader.
 import type { Committed, Store } from '../../store/store.js';
 import type { EventStream } from './event-stream.js';
 
 const KEPT_CHANGES = 2000;
 
 interface Telling {
-  // Where a reader begins, and begins anew. What changes meanwhile is told after it.
+  // The position at which a reader starts, or starts again. Later changes follow after it.
   all(): Promise<void>;
   change(id: string): Promise<void>;
 }
 
 export class RecentChanges {
   readonly #ids: string[] = [];
-  // The number of the first id that is kept; it grows as old ones are forgotten.
+  // The number of the first id that is still kept; it grows as old ones are dropped.
   #first = 0;
   readonly #waiting = new Set<() => void>();
   #closed = false;
   readonly #stopListening: readonly (() => void)[];
 
-  // `idsOf` tells what a commit changed.
+  // `idsOf` returns the ids that a commit changed.
   constructor(store: Store, idsOf: (told: Committed) => readonly string[]) {
     this.#stopListening = [
       store.onCommitted((told) => {
@@ -36,7 +35,7 @@ export class RecentChanges {
     this.#wakeAll();
   }
 
-  // Something may have been missed: every reader begins anew.
+  // Changes may have been missed: every reader starts again.
   #forget(): void {
     this.#first += this.#ids.splice(0).length + 1;
     this.#wakeAll();
@@ -51,7 +50,7 @@ export class RecentChanges {
     this.#waiting.clear();
   }
 
-  // Until the reader has gone or there is nothing more to come.
+  // Runs until the reader has disconnected or there are no further changes.
   async feed(stream: EventStream, tell: Telling): Promise<void> {
     stream.onClosed(() => this.#wakeAll());
     let place = -1;

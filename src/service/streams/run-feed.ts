@@ -1,6 +1,5 @@
-// The runs as they change: each that is new, or comes into another state, or asks something, as it is when it is told.
-// What there is already is not told, for it may be much: a reader lists it when it is told to begin, and again when it
-// is told to begin anew.
+// Streams each run that is new, changes its state or asks a question, in its current form. Does not send the existing
+// runs, which may be many: a reader lists them after each `ready`.
 import type { Clock } from '../../kernel/clock.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import {
@@ -17,30 +16,37 @@ import type { RunRecord, Store } from '../../store/store.js';
 import type { RunSummary } from '../../store/summary-reader.js';
 import { namedFrame, type EventStream } from './event-stream.js';
 import { RecentChanges } from './recent-changes.js';
+import { contractFor } from '../../run/waiting/run-contract.js';
 
 export interface ShownFor {
   readonly now: number;
-  readonly sticky: boolean;
+  // Whether runs show how they wait.
+  readonly showsWaiting: boolean;
 }
 
-export async function toRunView(store: Store, run: RunRecord, { now, sticky }: ShownFor): Promise<RunView> {
+export async function toRunView(store: Store, run: RunRecord, { now, showsWaiting }: ShownFor): Promise<RunView> {
   const pending = run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null;
-  return withProfile(viewRun(run, pending, now), viewProfile(run, pending), sticky);
+  return withProfile(viewRun(run, pending, now), showsWaiting ? viewProfile(run, pending) : null);
 }
 
-export async function toRunSummary(store: Store, run: RunSummary, { now, sticky }: ShownFor): Promise<RunSummaryView> {
+export async function toRunSummary(
+  store: Store,
+  run: RunSummary,
+  { now, showsWaiting }: ShownFor,
+): Promise<RunSummaryView> {
   const pending = run.status === 'waiting_user' ? await store.summaries.loadPending(run.run_id) : null;
-  return withProfile(viewRunSummary(run, pending, now), viewProfile(run, pending), sticky);
+  return withProfile(viewRunSummary(run, pending, now), showsWaiting ? viewProfile(run, pending) : null);
 }
 
-export function toSalvagedView(salvaged: SalvagedRun, { now, sticky }: ShownFor): RunView {
-  return withProfile(viewSalvaged(salvaged, now), viewProfile(salvaged.run, salvaged.pending), sticky);
+export function toSalvagedView(salvaged: SalvagedRun, { now, showsWaiting }: ShownFor): RunView {
+  const { run, pending } = salvaged;
+  return withProfile(viewSalvaged(salvaged, now), showsWaiting ? viewProfile(run, pending) : null);
 }
 
-// With sessions.sticky off nothing of it is shown, also of a run that was created while it was on.
-function withProfile<View extends RunView>(view: View, profile: ProfileView, sticky: boolean): View {
+// Null removes the profile from the view: with the setting off, a run that was created while it was on has none either.
+function withProfile<View extends RunView>(view: View, profile: ProfileView | null): View {
   const { interactive_profile: _profile, wait_deadline_at: _deadline, ...rest } = view;
-  return (sticky ? { ...rest, ...profile } : rest) as View;
+  return { ...rest, ...profile } as View;
 }
 
 export class RunFeed {
@@ -48,10 +54,10 @@ export class RunFeed {
   readonly #clock: Clock;
   readonly #changes: RecentChanges;
 
-  readonly #sticky: boolean;
+  readonly #showsWaiting: boolean;
 
-  constructor(store: Store, clock: Clock, sticky = false) {
-    this.#sticky = sticky;
+  constructor(store: Store, clock: Clock, { showsWaiting } = contractFor()) {
+    this.#showsWaiting = showsWaiting;
     this.#store = store;
     this.#clock = clock;
     this.#changes = new RecentChanges(store, ({ run_id: id, status, asked, resolved, deleted }) =>
@@ -74,12 +80,12 @@ export class RunFeed {
 
   async #view(id: string, now: number): Promise<RunSummaryView | null> {
     const run = await this.#store.summaries.loadRun(id);
-    return run && toRunSummary(this.#store, run, { now, sticky: this.#sticky });
+    return run && toRunSummary(this.#store, run, { now, showsWaiting: this.#showsWaiting });
   }
 
   async #salvage(id: string, now: number): Promise<RunSummaryView | null> {
     const salvaged = await this.#store.salvageRun(id);
-    return salvaged && { ...toSalvagedView(salvaged, { now, sticky: this.#sticky }), truncated: [] };
+    return salvaged && { ...toSalvagedView(salvaged, { now, showsWaiting: this.#showsWaiting }), truncated: [] };
   }
 
   close(): void {

@@ -1,9 +1,8 @@
-// Feeds one reader a run's events from a cursor on: what is stored, then each as it is stored, then the word that it is
-// over. Everything comes from the store, so nothing is left out and nothing comes twice.
+// Sends one reader a run's events after a cursor: the stored ones, then each new one, then the end of the run. All come
+// from the store, so there are no gaps and no duplicates.
 import type { Wakeups } from '../../journal/wakeups.js';
-import type { Protocol } from '../../store/store.js';
 import { namedFrame, type EventStream } from './event-stream.js';
-import type { JournalPages } from './journal-pages.js';
+import type { JournalPages, JournalRef } from './journal-pages.js';
 
 export interface JournalSource {
   readonly pages: JournalPages;
@@ -13,17 +12,16 @@ export interface JournalSource {
 export async function streamJournal(
   { pages, wakeups }: JournalSource,
   stream: EventStream,
-  runId: string,
-  protocol: Protocol,
-  cursor: number,
+  journal: JournalRef & { readonly cursor: number },
 ): Promise<void> {
+  const { runId } = journal;
   const watch = wakeups.watch(runId);
-  const leave = pages.join(runId, protocol);
+  const leave = pages.join(journal);
   stream.onClosed(() => watch.close());
   try {
-    for (let seq = cursor; !stream.over;) {
+    for (let seq = journal.cursor; !stream.over;) {
       const { version } = watch;
-      const { bytes, lastSeq, ended } = await pages.after(runId, protocol, seq, version);
+      const { bytes, lastSeq, ended } = await pages.after(journal, seq, version);
       seq = lastSeq;
       if (bytes) await stream.write(bytes);
       if (ended !== null) return stream.end(namedFrame('end', { run_id: runId, status: ended, seq }));

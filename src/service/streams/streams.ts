@@ -1,7 +1,7 @@
 // The open streams: bounded in total and per token, counted, and all ended when the server stops.
 import type { FastifyReply } from 'fastify';
 import type { Timers } from '../../process/timers.js';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { callerOf } from '../access/access.js';
 import { CallerLimit } from '../access/caller-limits.js';
 import { EventStream } from './event-stream.js';
@@ -23,14 +23,13 @@ export class Streams {
     return this.#open.size;
   }
 
-  // Before anything is answered, so that a refusal is still one.
+  // Call it before the response starts, so that it can still be refused.
   checkRoom(caller: Caller): void {
-    if (this.#open.size >= this.#limit)
-      throw new RequestError('TOO_MANY_STREAMS', `${this.#open.size} streams are open, and no more are served`);
+    if (this.#open.size >= this.#limit) throw refusal('TOO_MANY_STREAMS', { open: this.#open.size });
     this.#perToken.check(caller);
   }
 
-  // From here on the answer is a stream. It is fed until it is over; what fails then can only end it.
+  // Turns the response into a stream until `feed` has finished; an error can only end it.
   async serve(reply: FastifyReply, feed: (stream: EventStream) => Promise<void>): Promise<void> {
     const leave = this.#perToken.enter(callerOf(reply.request));
     reply.hijack();

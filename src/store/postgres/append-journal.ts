@@ -1,13 +1,12 @@
-// Adds a flush to a run's journal: one row per protocol, holding the lines exactly as they are sent.
-// A change that is nothing but a flush is one statement, which compares, adds, moves the heads and tells the others.
-import type { JournalFlush, RunChange } from '../store.js';
+// Adds a flush to a run's journal: one row per protocol, holding the lines exactly as they are sent. A change that is
+// only a flush is one statement, which compares, inserts, moves the heads and notifies other hosts.
+import type { JournalFlush, RunAppend } from '../store.js';
 import { CHANNEL, type Composition } from './connection/compose.js';
 import type { Statement } from './connection/database.js';
 
 const COLUMNS = '(run_id, protocol, epoch, seq_from, seq_to, ts_from, ts_to, body)';
 
-// Only in a transaction that has locked the run and compared its head.
-// The epoch is that of whoever writes them.
+// Call it only in a transaction that has locked the run and compared its head. The epoch is that of the writer.
 export function addSegments(
   to: Composition,
   runId: string,
@@ -32,8 +31,9 @@ export function addSegments(
   if (fcmp) row('f', 'fcmp', fcmp, fcmp.firstTs);
 }
 
-// A row that another transaction has changed meanwhile is compared again as it is then, and the digest is made from
-// that. The lease may be seen as it was before such a wait; no row is answered then, and the careful way looks again.
+// If another transaction has changed the row meanwhile, PostgreSQL compares the new version, and the digest is computed
+// from that. The lease may be read as it was before such a wait; then no row is returned, and the slower path checks
+// again.
 const FLUSH = `WITH run AS (
   UPDATE parley.runs
   SET rasp_seq = $5::bigint, fcmp_seq = COALESCE($10::bigint, fcmp_seq), ts = $7::bigint, updated_at = $12::bigint,
@@ -55,33 +55,35 @@ const FLUSH = `WITH run AS (
 )
 SELECT rasp_seq, fcmp_seq, ts, digest, pg_notify('${CHANNEL}', $16::text) FROM run`;
 
-export type FlushChange = RunChange & { readonly journal: JournalFlush };
+export type LinesOnly = RunAppend & { readonly lines: JournalFlush };
 
-export function isFlushOnly(change: RunChange): change is FlushChange {
-  const { journal, set = {}, turn, handle, ask, resolve, create, deliveries = [] } = change;
-  const others = [...Object.values(set), turn, handle, ask, resolve, create, ...deliveries];
+export function isLinesOnly(append: RunAppend): append is LinesOnly {
+  const { before, after, epoch, lines, create, deliveries = [] } = append;
   return (
-    journal !== undefined &&
-    journal.rasp.firstSeq === change.expect.rasp_seq + 1 &&
-    others.every((each) => each === undefined)
+    before === after &&
+    epoch === undefined &&
+    create === undefined &&
+    deliveries.length === 0 &&
+    lines?.rasp.firstSeq === append.expect.rasp_seq + 1
   );
 }
 
-// Answers the heads after it, or no row.
-export function flushStatement(change: FlushChange, commitId: string, host: string | null, hint: string): Statement {
+// Returns the new heads, or no row.
+export function flushStatement(append: LinesOnly, commitId: string, host: string | null, hint: string): Statement {
   const {
     run_id: runId,
     expect,
     now,
-    journal: { rasp, fcmp, firstTs, lastTs },
-  } = change;
+    before,
+    lines: { rasp, fcmp, firstTs, lastTs },
+  } = append;
   return {
     name: 'flush',
     text: FLUSH,
     values: [
       runId,
       expect.epoch,
-      expect.status,
+      before.status,
       expect.rasp_seq,
       rasp.lastSeq,
       firstTs,

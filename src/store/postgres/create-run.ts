@@ -1,5 +1,5 @@
-// Runs come and go under one lock: whether a request is known, the queue full or a session in use is then exact, also
-// between hosts. A run is created much less often than it is written to, and the lock is held for one commit.
+// Creates and deletes runs under one lock, so that the checks for a known request, a full queue and a session in use
+// are exact, also between hosts. Runs are created much less often than written to, and the lock is held for one commit.
 import { randomUUID } from 'node:crypto';
 import { toTimestamp } from '../../kernel/clock.js';
 import { isTerminal, type RunState } from '../../run/statechart.js';
@@ -26,14 +26,26 @@ export const LOCK_RUNS: Statement = {
   values: [],
 };
 
-export async function createRun(db: Database, run: NewRun, site: Site, hint: string): Promise<CreateOutcome> {
+export interface CreateOptions {
+  // The site and place of the host that creates the run.
+  readonly site: Site;
+  // The notification for other hosts.
+  readonly hint: string;
+}
+
+export async function createRun(db: Database, run: NewRun, options: CreateOptions): Promise<CreateOutcome> {
   return ifUncertain(
-    () => tryCreate(db, run, site, hint, false),
-    () => tryCreate(db, run, site, hint, true),
+    () => tryCreate(db, run, { ...options, again: false }),
+    () => tryCreate(db, run, { ...options, again: true }),
   );
 }
 
-function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: boolean): Promise<CreateOutcome> {
+// `again`: the result of an earlier attempt was lost.
+function tryCreate(
+  db: Database,
+  run: NewRun,
+  { site, hint, again }: CreateOptions & { readonly again: boolean },
+): Promise<CreateOutcome> {
   const look = [
     LOCK_RUNS,
     known(run.request_id),
@@ -45,7 +57,7 @@ function tryCreate(db: Database, run: NewRun, site: Site, hint: string, again: b
     const row = knownRows?.rows[0] as RunRow | undefined;
     if (row) {
       const found = toRunRecord(row);
-      // Created by ourselves, by the try whose answer was lost.
+      // The earlier attempt has created it.
       if (again && found.run_id === run.run_id) return { leave: { created: true, run: found } };
       return {
         leave: { created: false, reason: 'known', run: found, sameRequest: row.request_digest === run.request_digest },
@@ -71,7 +83,7 @@ const COUNT_QUEUED: Statement = {
   values: [],
 };
 
-// A run that has not ended and lives in this home.
+// Finds a run that has not ended and uses this home.
 function atWorkIn(home: string | null): Statement {
   return {
     name: 'at-work-in',
@@ -92,7 +104,7 @@ function newRecord({ run_id, request_id, spec, created_at, journal }: NewRun, cr
   return {
     run_id,
     request_id,
-    // As it comes back from the database: members that are not defined are not there.
+    // In the form in which the database returns it: without undefined members.
     spec: JSON.parse(JSON.stringify(spec)) as RunRecord['spec'],
     status: 'queued',
     attempt_number: 1,
@@ -108,8 +120,8 @@ function newRecord({ run_id, request_id, spec, created_at, journal }: NewRun, cr
   };
 }
 
-// Where the files of a run are: with those of another that it needs, or where it is created if they are there already,
-// or where it is begun first.
+// Where the files of a run are: with those of the run that it needs, or on the creating host if they exist already, or
+// on the host that starts it first.
 function whereFiles({ beside, local = false }: NewRun, { site, place }: Site, param: Param): string {
   if (beside === undefined) return `${param(local ? site : null, 'text')}, ${param(place, 'text')}`;
   const other = param(beside, 'text');
@@ -119,7 +131,7 @@ function whereFiles({ beside, local = false }: NewRun, { site, place }: Site, pa
   );
 }
 
-// The run with all its rows, in a transaction that holds LOCK_RUNS.
+// Inserts the run with all its rows, in a transaction that holds LOCK_RUNS.
 export function insertStatement(run: NewRun, site: Site, hint: string): Statement {
   const heads = extendHeads(EMPTY_JOURNAL, run.journal);
   const { spec, run_id: runId } = run;
@@ -163,7 +175,7 @@ export function insertStatement(run: NewRun, site: Site, hint: string): Statemen
 export interface Deletion {
   readonly runId: string;
   readonly hint: string;
-  // Whatever its state is, unless a live host is at work on it.
+  // Ignores its state, unless a live host is working on it.
   readonly damaged: boolean;
   readonly trace: AuditTrace;
 }
@@ -173,7 +185,7 @@ export async function deleteRun(db: Database, deletion: Deletion): Promise<Delet
     () => tryDelete(db, deletion),
     async () => {
       const outcome = await tryDelete(db, deletion);
-      // It was there before the answer was lost.
+      // The run was deleted by the attempt whose result was lost.
       return outcome === 'unknown_run' ? 'deleted' : outcome;
     },
   );
@@ -184,17 +196,17 @@ interface Deletable {
   readonly status: RunState;
   readonly continues: boolean;
   readonly sharers: number;
-  // Another run is at work in its folder.
+  // Another run is working in its folder.
   readonly worked_in: boolean;
-  // A live host runs it, or has a process that waits with it.
+  // A live host runs it, or has a process that waits for its answer.
   readonly played: boolean;
-  // Where its journal ended.
+  // The end of its journal.
   readonly rasp_seq: number;
   readonly digest: string;
 }
 
 function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Promise<DeleteOutcome> {
-  // Those that continue it live in its home, with its session.
+  // Runs that continue it use its home and its session.
   const look = {
     name: 'deletable',
     values: [runId],
@@ -218,7 +230,7 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
         'i',
         (param) => `DELETE FROM parley.request_interactive_runtime WHERE request_id = ${param(run.request_id, 'text')}`,
       )
-      // One statement sees what was there before it, so the row may go in the same.
+      // A statement sees the rows from before it, so the row can be deleted in the same statement.
       .add(
         'f',
         (param) =>
@@ -226,7 +238,7 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
             WHERE run_id = ${param(runId, 'text')} ON CONFLICT DO NOTHING`,
       )
       .add('u', (param) => `DELETE FROM parley.runs WHERE run_id = ${param(runId, 'text')}`)
-      // What still has to arrive stays.
+      // Deliveries that have not arrived yet remain.
       .add(
         'g',
         (param) => `DELETE FROM parley.deliveries WHERE state = 'given_up' AND run_id = ${param(runId, 'text')}`,

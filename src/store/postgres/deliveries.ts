@@ -1,6 +1,5 @@
-// Notifications that are to be sent, one row for each hook and change, until they have arrived. Who is handed one has
-// it for a minute by the database's clock: nobody else is handed it meanwhile.
-import type { Clock } from '../../kernel/clock.js';
+// The queue of webhook deliveries: one row for each hook and change, until the delivery has arrived. A claim on a
+// delivery lasts a minute by the database's clock; no other claimant gets the delivery during that time.
 import type { JsonObject } from '../../kernel/json.js';
 import { readStoredJson, unlessDamaged } from '../../kernel/stored-json.js';
 import {
@@ -21,10 +20,8 @@ interface DeliveryRow extends Omit<Delivery, 'payload'> {
 
 export function addDeliveries(
   to: Composition,
-  runId: string,
-  heads: JournalHeads,
-  now: number,
   deliveries: readonly NewDelivery[],
+  { runId, heads, now }: { readonly runId: string; readonly heads: JournalHeads; readonly now: number },
 ): void {
   const column = (write: (delivery: NewDelivery) => string) => deliveries.map(write);
   to.add(
@@ -54,12 +51,18 @@ export function addDeliveries(
 
 const FREE = '(claimed_by IS NULL OR claimed_by = $1 OR claimed_until <= clock_timestamp())';
 
-// Again to the same claimant, if it asks again: it knows what it is sending.
+interface DeliveryQuery {
+  readonly now: number;
+  // The hooks to leave out.
+  readonly except: readonly string[];
+}
+
+// Claims the delivery that is due first. Returns a delivery that the claimant holds already again: a claimant knows
+// which deliveries it is sending.
 export async function nextDelivery(
   db: Database,
   claimant: string,
-  now: number,
-  except: readonly string[],
+  { now, except }: DeliveryQuery,
 ): Promise<Delivery | null> {
   const [row] = await db.read<DeliveryRow>({
     name: 'next-delivery',
@@ -74,19 +77,19 @@ export async function nextDelivery(
   if (!row) return null;
   const { payload_json: text, hook, error, ...rest } = row;
   const what = `payload_json of delivery ${row.delivery_id}`;
-  // One whose payload is damaged is given up at once: it must not hold up the others.
+  // Gives a delivery with a damaged payload up at once, so that it does not delay the others.
   const payload = await unlessDamaged(Promise.resolve().then(() => readStoredJson(text, what) as JsonObject));
   if (payload) return { ...rest, hook: fromText(hook), error: error === null ? null : fromText(error), payload };
-  await settleDelivery(db, row.delivery_id, { type: 'given_up', at: now, error: `${what} is damaged` });
-  return nextDelivery(db, claimant, now, except);
+  await finishDelivery(db, row.delivery_id, { type: 'given_up', at: now, error: `${what} is damaged` });
+  return nextDelivery(db, claimant, { now, except });
 }
 
-// One that another is sending is due when that one's time is over, told by the caller's clock, which may differ.
+// Returns when the next delivery is due. A delivery that another claimant sends is due when that claim expires,
+// converted to the caller's clock, which may differ from the database's.
 export async function nextDeliveryAt(
   db: Database,
   claimant: string,
-  clock: Clock,
-  except: readonly string[],
+  { now, except }: DeliveryQuery,
 ): Promise<number | null> {
   const [row] = await db.read<{ at: number | null; claimed: number | null }>({
     name: 'next-delivery-at',
@@ -97,15 +100,15 @@ export async function nextDeliveryAt(
       FROM claimed_until - clock_timestamp()) * 1000)::bigint)) FROM parley.deliveries
         WHERE state = 'pending' AND hook <> ALL ($2::text[]) AND claimed_by <> $1
           AND claimed_until > clock_timestamp()) AS claimed`,
-    values: [claimant, except.map(toText), clock.now()],
+    values: [claimant, except.map(toText), now],
   });
   const times = [row?.at, row?.claimed].filter((at) => at !== null && at !== undefined);
   return times.length === 0 ? null : Math.min(...times);
 }
 
-// For one that was given up, next_at is when that was. Only then a row is left behind, so only then old ones are looked
-// for.
-export async function settleDelivery(db: Database, id: string, outcome: DeliveryOutcome): Promise<boolean> {
+// For a delivery that was given up, next_at is the time of that. Only then a row remains, so only then old rows are
+// deleted.
+export async function finishDelivery(db: Database, id: string, outcome: DeliveryOutcome): Promise<boolean> {
   const settle = async () => (await db.write(settleStatement(id, outcome))).length === 1;
   return ifUncertain(settle, async () => (await isSettled(db, id, outcome)) || settle());
 }
@@ -129,7 +132,7 @@ function settleStatement(id: string, outcome: DeliveryOutcome): Statement {
   };
 }
 
-// Whether the try whose answer was lost has done it.
+// Whether the attempt whose result was lost was stored.
 async function isSettled(db: Database, id: string, outcome: DeliveryOutcome): Promise<boolean> {
   const [row] = await db.read<{ state: string; next_at: number; error: string | null; claimed_by: string | null }>({
     name: 'delivery',

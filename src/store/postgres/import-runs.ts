@@ -1,5 +1,5 @@
-// Takes runs over from another store as their rows stand, each in a transaction of its own. One that is here already is
-// passed over, one that differs is left as it is; what does not fit its digest when it is read back is not kept.
+// Copies runs from another store row by row, each run in its own transaction. Skips a run that exists here already,
+// does not change one that differs, and rolls back a run whose journal does not match its digest when it is read back.
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
 import { DamagedDataError, readStoredJson } from '../../kernel/stored-json.js';
@@ -7,12 +7,12 @@ import type { DeletedCount } from '../add-up-turns.js';
 import type { InteractionRow } from '../rows.js';
 import type { Resolution, RunSpec } from '../store.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
-import { digestUpTo } from './commit-run.js';
+import { digestUpTo } from './append-run.js';
 import { CHANNEL } from './connection/compose.js';
 import { LOCK_RUNS } from './create-run.js';
 import { Database, type Reader } from './connection/database.js';
 import { writeHint } from './hosts/hints.js';
-import { insertStatements, type Columns } from './insert-rows.js';
+import { insertStatements, type Table } from './insert-rows.js';
 import { describeLoss, isLost, isRefusedNow } from './connection/lost-connection.js';
 import { checkMigrated } from './connection/migrate.js';
 import type { Site } from './hosts/site.js';
@@ -21,8 +21,7 @@ import { ADD_DELETED } from './turn-counts.js';
 import type { AuditTrace } from '../audit.js';
 import { addTokenRow, type TokenRow } from './access/token-rows.js';
 
-// conflict: the id or the request id is that of a run with another content. broken: its journal does not fit its
-// digest.
+// conflict: a run with other content has the id or the request id. broken: the journal does not match its digest.
 export type ImportOutcome = 'copied' | 'known' | 'conflict' | 'broken';
 
 interface Found {
@@ -34,13 +33,13 @@ interface Found {
 }
 
 const UNIQUE_VIOLATION = '23505';
-// So much of a journal is sent at once.
+// How much of a journal is sent at once.
 const BATCH_BYTES = 1024 * 1024;
 const BATCH_ROWS = 200;
 
 export class RunImport {
   readonly #db: Database;
-  // One of its own: what is sent may take longer than an answer in daily work.
+  // A separate connection: an import may take longer than the usual timeout.
   readonly #client: Client;
   readonly #reader: Reader;
   readonly #instance = randomUUID();
@@ -62,7 +61,7 @@ export class RunImport {
     }
   }
 
-  // One whose name is there is left alone.
+  // An existing name is left alone.
   importToken(token: TokenRow, trace: AuditTrace): Promise<boolean> {
     const { name, person = name, role } = token;
     return addTokenRow(this.#db, token, {
@@ -72,7 +71,7 @@ export class RunImport {
     });
   }
 
-  // Where it is, as it may be shown.
+  // The place of the database, without secrets.
   get name(): string {
     return this.#db.place.name;
   }
@@ -83,7 +82,7 @@ export class RunImport {
     try {
       return await this.#transact(async () => {
         await this.#query(LOCK_RUNS.text);
-        // It may have come while the lock was waited for.
+        // The run may have been created while the lock was awaited.
         const since = await this.#compare(stored);
         if (since !== null) return since;
         await this.#insertRun(stored, site);
@@ -94,16 +93,16 @@ export class RunImport {
         return 'copied';
       });
     } catch (error) {
-      // One of its questions has an id that is taken.
+      // The id of one of its questions is already used.
       if ((error as { code?: unknown }).code === UNIQUE_VIOLATION) return 'conflict';
-      // It cannot even be read.
+      // The run cannot be read.
       if (error instanceof DamagedDataError) return 'broken';
       throw error;
     }
   }
 
-  // Of runs that are gone. That they came is noted: they are not to be sent again when they have arrived and this is
-  // done once more.
+  // Deliveries of deleted runs. Their import is recorded, so that a repeated import does not send them again after they
+  // have arrived.
   async importStrays(deliveries: readonly DeliveryRow[]): Promise<void> {
     for (const delivery of deliveries) {
       await this.#transact(async () => {
@@ -111,18 +110,18 @@ export class RunImport {
           `INSERT INTO parley.meta (key, value) VALUES ($1, '') ON CONFLICT DO NOTHING RETURNING key`,
           [`imported ${delivery.delivery_id}`],
         );
-        if (isNew) await this.#insertDeliveries([delivery]);
+        if (isNew) await this.#insert(DELIVERY, [delivery]);
         return 'copied';
       });
     }
   }
 
-  // The counts of runs that were deleted in the data directory. What came with an earlier import is noted and not added
+  // The counts of runs that were deleted in the data directory. Counts of an earlier import are recorded and not added
   // again.
   async importDeletedTurns(counts: readonly DeletedCount[], { site, place }: Site): Promise<void> {
     const key = `imported deleted turns of ${site ?? place}`;
     await this.#transact(async () => {
-      // Also locks the note against an import beside this one.
+      // Also locks the record against a concurrent import.
       await this.#query(
         `INSERT INTO parley.meta (key, value) VALUES ($1, '{}') ON CONFLICT (key) DO UPDATE SET value = meta.value`,
         [key],
@@ -132,14 +131,14 @@ export class RunImport {
       const added = counts
         .map((each) => ({ ...each, count: each.count - (before[nameOf(each)] ?? 0) }))
         .filter(({ count }) => count > 0);
-      await this.#insert('deleted_turns', DELETED, added, ADD_DELETED);
+      await this.#insert(DELETED, added);
       const after = { ...before, ...Object.fromEntries(counts.map((each) => [nameOf(each), each.count])) };
       await this.#query('UPDATE parley.meta SET value = $2 WHERE key = $1', [key, JSON.stringify(after)]);
       return 'copied';
     });
   }
 
-  // Null: neither the run nor its request is here.
+  // Null: neither the run nor its request exists here.
   async #compare({ run }: StoredRun): Promise<'known' | 'conflict' | null> {
     const requestId = toText(run.request_id);
     const found = await this.#query<Found>(
@@ -152,7 +151,7 @@ export class RunImport {
     if (here.run_id !== run.run_id || here.request_id !== requestId || here.request_digest !== run.request_digest)
       return 'conflict';
     if (here.digest === run.digest) return 'known';
-    // It was copied earlier and has gone on here since.
+    // The run was copied earlier and has continued here since.
     return here.rasp_seq > run.rasp_seq && (await digestUpTo(this.#reader, run.run_id, run.rasp_seq)) === run.digest
       ? 'known'
       : 'conflict';
@@ -161,24 +160,15 @@ export class RunImport {
   async #insertRun({ run, runtime, interactions, turns, deliveries }: StoredRun, { site, place }: Site): Promise<void> {
     const { run_id } = run;
     const spec = readStoredJson(run.spec_json) as RunSpec;
-    await this.#insert('runs', RUN, [{ ...run, spec, site, place }]);
-    // It was deleted here, and has come back: so do its files.
+    await this.#insert(RUN, [{ ...run, spec, site, place }]);
+    // A run that was deleted here is imported again, so its files must remain.
     await this.#query('DELETE FROM parley.leftovers WHERE run_id = $1', [run_id]);
-    if (runtime)
-      await this.#insert('request_interactive_runtime', RUNTIME, [{ ...runtime, request_id: run.request_id }]);
-    await this.#insert(
-      'run_labels',
-      LABEL,
-      Object.entries(spec.labels).map(([key, value]) => ({ run_id, pair: pairKey(key, value) })),
-    );
-    await this.#insert('interactions', INTERACTION, interactions);
-    await this.#insert('turns', TURN, turns);
-    await this.#insertDeliveries(deliveries);
-  }
-
-  // One that is there already was copied before its run was deleted here.
-  #insertDeliveries(deliveries: readonly DeliveryRow[]): Promise<void> {
-    return this.#insert('deliveries', DELIVERY, deliveries, 'ON CONFLICT DO NOTHING');
+    if (runtime) await this.#insert(RUNTIME, [{ ...runtime, request_id: run.request_id }]);
+    const labels = Object.entries(spec.labels).map(([key, value]) => ({ run_id, pair: pairKey(key, value) }));
+    await this.#insert(LABEL, labels);
+    await this.#insert(INTERACTION, interactions);
+    await this.#insert(TURN, turns);
+    await this.#insert(DELIVERY, deliveries);
   }
 
   async #insertSegments(segments: Iterable<SegmentRow>): Promise<void> {
@@ -188,14 +178,14 @@ export class RunImport {
       batch.push(segment);
       bytes += segment.body.length;
       if (bytes < BATCH_BYTES && batch.length < BATCH_ROWS) continue;
-      await this.#insert('segments', SEGMENT, batch);
+      await this.#insert(SEGMENT, batch);
       batch = [];
       bytes = 0;
     }
-    await this.#insert('segments', SEGMENT, batch);
+    await this.#insert(SEGMENT, batch);
   }
 
-  // For servers that are at work already.
+  // Notifies servers that are already running.
   #hintOf({ run, interactions }: StoredRun): string {
     return writeHint(this.#instance, {
       run_id: run.run_id,
@@ -204,7 +194,7 @@ export class RunImport {
     });
   }
 
-  // Kept only if it was copied.
+  // Committed only if the run was copied.
   async #transact(work: () => Promise<ImportOutcome>): Promise<ImportOutcome> {
     await this.#query('BEGIN ISOLATION LEVEL READ COMMITTED');
     try {
@@ -212,26 +202,21 @@ export class RunImport {
       await this.#query(outcome === 'copied' ? 'COMMIT' : 'ROLLBACK');
       return outcome;
     } catch (error) {
-      // A connection that is gone has taken it back by itself.
+      // A broken connection has already rolled back.
       await this.#client.query('ROLLBACK').catch(() => {});
       throw error;
     }
   }
 
-  async #insert<R extends object>(
-    table: string,
-    columns: Columns<R>,
-    rows: readonly R[],
-    rest?: string,
-  ): Promise<void> {
-    for (const { text, values } of insertStatements(table, columns, rows, rest)) await this.#query(text, values);
+  async #insert<R extends object>(table: Table<R>, rows: readonly R[]): Promise<void> {
+    for (const { text, values } of insertStatements(table, rows)) await this.#query(text, values);
   }
 
   async #query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     try {
       return (await this.#client.query<R>(text, [...values])).rows;
     } catch (error) {
-      throw isLost(error) || isRefusedNow(error) ? describeLoss(this.#db.place, error, false) : error;
+      throw isLost(error) || isRefusedNow(error) ? describeLoss(this.#db.place, error) : error;
     }
   }
 
@@ -241,7 +226,7 @@ export class RunImport {
   }
 }
 
-// What is copied of each table. Texts that are compared are written as this store writes them.
+// The columns that are copied of each table. Texts that are compared are encoded as this store encodes them.
 interface ImportedRun extends Site {
   readonly request_id: string;
   readonly spec: RunSpec;
@@ -249,95 +234,122 @@ interface ImportedRun extends Site {
 }
 
 const REQUEST_ID = ['text', (row: { readonly request_id: string }) => toText(row.request_id)] as const;
-const RUN: Columns<ImportedRun> = {
-  run_id: 'text',
-  request_id: REQUEST_ID,
-  request_digest: 'text',
-  engine: 'text',
-  spec_json: 'text',
-  cwd: ['text', ({ spec }) => toText(spec.cwd)],
-  home: ['text', ({ spec }) => orNull(spec.home)],
-  continues: ['boolean', ({ spec }) => spec.continue_from !== undefined],
-  status: 'text',
-  attempt_number: 'integer',
-  epoch: 'bigint',
-  site: 'text',
-  place: 'text',
-  error_json: 'text',
-  result_json: 'text',
-  cancel_requested_json: 'text',
-  waited_ms: 'bigint',
-  created_at: 'bigint',
-  updated_at: 'bigint',
-  queued_at: 'bigint',
-  rasp_seq: 'bigint',
-  fcmp_seq: 'bigint',
-  ts: 'bigint',
-  digest: 'text',
-  last_commit: ['uuid', () => randomUUID()],
-  crashed_by: ['text[]', ({ crashes }) => Array.from({ length: crashes }, () => 'before the import')],
+const RUN: Table<ImportedRun> = {
+  name: 'runs',
+  columns: {
+    run_id: 'text',
+    request_id: REQUEST_ID,
+    request_digest: 'text',
+    engine: 'text',
+    spec_json: 'text',
+    cwd: ['text', ({ spec }) => toText(spec.cwd)],
+    home: ['text', ({ spec }) => orNull(spec.home)],
+    continues: ['boolean', ({ spec }) => spec.continue_from !== undefined],
+    status: 'text',
+    attempt_number: 'integer',
+    epoch: 'bigint',
+    site: 'text',
+    place: 'text',
+    error_json: 'text',
+    result_json: 'text',
+    cancel_requested_json: 'text',
+    waited_ms: 'bigint',
+    created_at: 'bigint',
+    updated_at: 'bigint',
+    queued_at: 'bigint',
+    rasp_seq: 'bigint',
+    fcmp_seq: 'bigint',
+    ts: 'bigint',
+    digest: 'text',
+    last_commit: ['uuid', () => randomUUID()],
+    crashed_by: ['text[]', ({ crashes }) => Array.from({ length: crashes }, () => 'before the import')],
+  },
 };
-const RUNTIME: Columns<RuntimeRow & { readonly request_id: string }> = {
-  request_id: REQUEST_ID,
-  effective_session_timeout_sec: 'double precision',
-  session_handle_json: 'text',
-  updated_at: 'text',
+const RUNTIME: Table<RuntimeRow & { readonly request_id: string }> = {
+  name: 'request_interactive_runtime',
+  columns: {
+    request_id: REQUEST_ID,
+    effective_session_timeout_sec: 'double precision',
+    session_handle_json: 'text',
+    updated_at: 'text',
+  },
 };
-const LABEL: Columns<{ readonly run_id: string; readonly pair: string }> = { run_id: 'text', pair: 'text' };
-const INTERACTION: Columns<InteractionRow> = {
-  interaction_id: 'text',
-  run_id: 'text',
-  attempt_number: 'integer',
-  question_json: 'text',
-  state: 'text',
-  asked_at: 'bigint',
-  due_at: 'bigint',
-  decides: ['boolean', ({ decides }) => Boolean(decides)],
-  idempotency_key: [
-    'text',
-    ({ resolution_json: json }) =>
-      json === null ? null : orNull((readStoredJson(json) as Resolution).idempotency_key),
-  ],
-  resolution_json: 'text',
+const LABEL: Table<{ readonly run_id: string; readonly pair: string }> = {
+  name: 'run_labels',
+  columns: { run_id: 'text', pair: 'text' },
 };
-const TURN: Columns<TurnRow> = {
-  run_id: 'text',
-  attempt_number: 'integer',
-  engine: 'text',
-  profile: 'text',
-  units: 'bigint',
-  parsed: 'bigint',
-  fallbacks: 'bigint',
-  warnings_json: 'text',
-  completion: 'text',
-  reason_code: 'text',
+const INTERACTION: Table<InteractionRow> = {
+  name: 'interactions',
+  columns: {
+    interaction_id: 'text',
+    run_id: 'text',
+    attempt_number: 'integer',
+    question_json: 'text',
+    state: 'text',
+    asked_at: 'bigint',
+    due_at: 'bigint',
+    decides: ['boolean', ({ decides }) => Boolean(decides)],
+    idempotency_key: [
+      'text',
+      ({ resolution_json: json }) =>
+        json === null ? null : orNull((readStoredJson(json) as Resolution).idempotency_key),
+    ],
+    resolution_json: 'text',
+  },
 };
-const DELIVERY: Columns<DeliveryRow> = {
-  delivery_id: 'text',
-  hook: ['text', ({ hook }) => toText(hook)],
-  type: 'text',
-  payload_json: 'text',
-  run_id: 'text',
-  rasp_seq: 'bigint',
-  digest: 'text',
-  created_at: 'bigint',
-  state: 'text',
-  tries: 'integer',
-  next_at: 'bigint',
-  error: ['text', ({ error }) => orNull(error)],
+const TURN: Table<TurnRow> = {
+  name: 'turns',
+  columns: {
+    run_id: 'text',
+    attempt_number: 'integer',
+    engine: 'text',
+    profile: 'text',
+    units: 'bigint',
+    parsed: 'bigint',
+    fallbacks: 'bigint',
+    warnings_json: 'text',
+    completion: 'text',
+    reason_code: 'text',
+  },
+};
+const DELIVERY: Table<DeliveryRow> = {
+  name: 'deliveries',
+  // Skips a delivery that was copied before its run was deleted here.
+  onConflict: 'ON CONFLICT DO NOTHING',
+  columns: {
+    delivery_id: 'text',
+    hook: ['text', ({ hook }) => toText(hook)],
+    type: 'text',
+    payload_json: 'text',
+    run_id: 'text',
+    rasp_seq: 'bigint',
+    digest: 'text',
+    created_at: 'bigint',
+    state: 'text',
+    tries: 'integer',
+    next_at: 'bigint',
+    error: ['text', ({ error }) => orNull(error)],
+  },
 };
 const nameOf = ({ engine, profile, measure }: DeletedCount): string => JSON.stringify([engine, profile, measure]);
-const DELETED: Columns<DeletedCount> = { engine: 'text', profile: 'text', measure: 'text', count: 'bigint' };
-// Of the time before there were epochs of hosts.
-const SEGMENT: Columns<SegmentRow> = {
-  run_id: 'text',
-  protocol: 'text',
-  epoch: ['bigint', () => 0],
-  seq_from: 'bigint',
-  seq_to: 'bigint',
-  ts_from: 'bigint',
-  ts_to: 'bigint',
-  body: ['bytea', ({ body }) => Buffer.from(body.buffer, body.byteOffset, body.length)],
+const DELETED: Table<DeletedCount> = {
+  name: 'deleted_turns',
+  onConflict: ADD_DELETED,
+  columns: { engine: 'text', profile: 'text', measure: 'text', count: 'bigint' },
+};
+// Segments of a data directory have the epoch 0, because it has no hosts.
+const SEGMENT: Table<SegmentRow> = {
+  name: 'segments',
+  columns: {
+    run_id: 'text',
+    protocol: 'text',
+    epoch: ['bigint', () => 0],
+    seq_from: 'bigint',
+    seq_to: 'bigint',
+    ts_from: 'bigint',
+    ts_to: 'bigint',
+    body: ['bytea', ({ body }) => Buffer.from(body.buffer, body.byteOffset, body.length)],
+  },
 };
 
 function orNull(text: string | null): string | null {

@@ -1,15 +1,20 @@
-// Rows of one table as statements that insert them, as many at a time as a statement has parameters for.
+// Builds the statements that insert rows into a table, each with as many rows as it has parameters for.
 
-// By its type alone a column is the member that is called like it; else it is what is read from the row.
-export type Columns<R> = Readonly<Record<string, string | readonly [type: string, read: (row: R) => unknown]>>;
+export interface Table<R> {
+  readonly name: string;
+  readonly columns: Columns<R>;
+  // The ON CONFLICT clause, if there is one.
+  readonly onConflict?: string;
+}
+
+// A column that is only a type has the value of the member with its name; otherwise `read` computes its value.
+type Columns<R> = Readonly<Record<string, string | readonly [type: string, read: (row: R) => unknown]>>;
 
 const MOST_PARAMETERS = 65_535;
 
 export function* insertStatements<R extends object>(
-  table: string,
-  columns: Columns<R>,
+  { name: table, columns, onConflict = '' }: Table<R>,
   rows: readonly R[],
-  rest = '',
 ): Generator<{ readonly text: string; readonly values: unknown[] }> {
   const readers = Object.entries(columns).map(([name, column]) =>
     typeof column === 'string' ? ([column, (row: R) => row[name as keyof R] as unknown] as const) : column,
@@ -21,7 +26,7 @@ export function* insertStatements<R extends object>(
       .slice(from, from + most)
       .map((row) => `(${readers.map(([type, read]) => `$${values.push(read(row))}::${type}`).join(', ')})`);
     yield {
-      text: `INSERT INTO parley.${table} (${Object.keys(columns).join(', ')}) VALUES ${lines.join(', ')} ${rest}`,
+      text: `INSERT INTO parley.${table} (${Object.keys(columns).join(', ')}) VALUES ${lines.join(', ')} ${onConflict}`,
       values,
     };
   }

@@ -1,12 +1,14 @@
-// Questions: asked and resolved within a change, and found again.
+// Questions: stored and resolved within a change, and found later.
 import { readableInteractions, toInteraction, type InteractionRow } from '../rows.js';
-import type { InteractionRecord, PendingFilter, RunChange } from '../store.js';
+import type { FoldedQuestion } from '../../run/run-fold.js';
+import type { ResolvedQuestion } from '../row-changes.js';
+import type { InteractionRecord, PendingFilter } from '../store.js';
 import type { Composition } from './connection/compose.js';
 import { buildSelect } from './connection/build-select.js';
 import type { Database, Statement } from './connection/database.js';
 import { pairKey, toText } from './connection/text.js';
 
-export function addAsk(to: Composition, runId: string, ask: NonNullable<RunChange['ask']>): void {
+export function addAsk(to: Composition, runId: string, ask: FoldedQuestion): void {
   to.add(
     'a',
     (param) => `INSERT INTO parley.interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at,
@@ -17,15 +19,15 @@ export function addAsk(to: Composition, runId: string, ask: NonNullable<RunChang
   );
 }
 
-// Only a pending one of this run can be resolved, and only once.
+// Only a pending question of this run can be resolved, and only once.
 export function resolveStatement(
   runId: string,
-  { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>,
+  { interaction_id: id, state, resolution }: ResolvedQuestion,
 ): Statement {
   return {
     name: 'resolve',
     text: `UPDATE parley.interactions SET state = $3, resolution_json = $4, idempotency_key = $5
-      WHERE interaction_id = $1 AND run_id = $2 AND state = 'pending' RETURNING asked_at`,
+      WHERE interaction_id = $1 AND run_id = $2 AND state = 'pending'`,
     values: [
       id,
       runId,
@@ -69,7 +71,7 @@ export async function listInteractions(db: Database, runId: string): Promise<Int
   ).map(toInteraction);
 }
 
-// Returns as many as `limit` allows, however many damaged ones have to be left out.
+// Returns up to `limit` questions, however many damaged ones are skipped.
 export async function listPending(db: Database, filter: PendingFilter): Promise<InteractionRecord[]> {
   const found: InteractionRecord[] = [];
   for (let { after } = filter; ;) {
@@ -82,8 +84,8 @@ export async function listPending(db: Database, filter: PendingFilter): Promise<
   }
 }
 
-// By the time in the row itself: a damaged one may be no number that can be passed back exactly, and the page would
-// come again.
+// Compares with the time in the row itself: a damaged time may not be an exact number, and the same page would be
+// returned again.
 const AFTER =
   '(asked_at, interaction_id) > (COALESCE((SELECT asked_at FROM parley.interactions WHERE interaction_id = ' +
   '?::text), ?::bigint), ?::text)';
@@ -93,10 +95,9 @@ export function selectPending(
   select: string,
   { engine, label, overdueAt, after, limit }: PendingFilter,
 ): Statement {
-  return buildSelect(
-    name,
+  return buildSelect(name, {
     select,
-    [
+    conditions: [
       ['p', `state = 'pending'`],
       engine !== undefined && ['e', 'run_id IN (SELECT run_id FROM parley.runs WHERE engine = ?)', engine],
       label !== undefined && [
@@ -107,9 +108,8 @@ export function selectPending(
       overdueAt !== undefined && ['o', 'due_at < ?', overdueAt],
       after !== undefined && ['a', AFTER, after.interaction_id, after.asked_at, after.interaction_id],
     ],
-    'ORDER BY asked_at, interaction_id LIMIT ?',
-    limit,
-  );
+    rest: ['ORDER BY asked_at, interaction_id LIMIT ?', limit],
+  });
 }
 
 export async function countPending(db: Database, now: number): Promise<{ pending: number; overdue: number }> {

@@ -1,4 +1,4 @@
-// Short forms of runs and questions out of PostgreSQL: large columns stay in the database until their short form is
+// Reads short forms of runs and questions from PostgreSQL: large columns stay in the database until their short form is
 // needed.
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import type { PendingFilter, RunFilter } from '../store.js';

@@ -1,14 +1,16 @@
-// The store in a PostgreSQL database, which several hosts share. A store that is a host's may write running runs only
-// while that host owns them and its lease is valid; a store without a host asks for no lease.
+// The store in a PostgreSQL database, which several hosts share. The store of a host may write running runs only while
+// that host owns them and its lease is valid; a store without a host needs no lease.
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Clock } from '../../kernel/clock.js';
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import type { RunState } from '../../run/statechart.js';
 import { toHandle, type InteractionRow } from '../rows.js';
 import { salvage, type SalvagedRun } from '../salvage.js';
+import { rowsOf } from '../row-changes.js';
 import type {
+  AppendOutcome,
+  CancelRequest,
   CommitListener,
-  CommitOutcome,
   Committed,
   CreateOutcome,
   DeleteOutcome,
@@ -22,14 +24,14 @@ import type {
   ProfileTotals,
   Protocol,
   ReadRange,
-  RunChange,
+  RunAppend,
   RunFilter,
   RunRecord,
   SegmentRange,
   Store,
 } from '../store.js';
 import { UNTRACED } from '../audit.js';
-import { commitRun, digestUpTo } from './commit-run.js';
+import { appendToRun, digestUpTo } from './append-run.js';
 import { createRun, deleteRun } from './create-run.js';
 import type { Database } from './connection/database.js';
 import {
@@ -39,11 +41,11 @@ import {
   postponeDecision,
   type NextDecision,
 } from './hosts/decisions.js';
-import { countDeliveries, nextDelivery, nextDeliveryAt, settleDelivery } from './deliveries.js';
+import { countDeliveries, nextDelivery, nextDeliveryAt, finishDelivery } from './deliveries.js';
 import { CHECK_MS, HintListener, writeHint } from './hosts/hints.js';
 import { countPending, findInteraction, listInteractions, listPending } from './interactions.js';
 import { PostgresSummaries } from './list-summaries.js';
-import { listSegments, readLines, readTexts } from './read-journal.js';
+import { listSegments, readLines, readStoredSegments, readTexts } from './read-journal.js';
 import {
   countRuns,
   findAtWork,
@@ -58,7 +60,7 @@ import {
   loadRequest,
   loadRun,
 } from './run-rows.js';
-import { claimQueued, releaseClaims } from './hosts/claims.js';
+import { claimQueued, peekQueued, releaseClaims, requestCancel, type Claimant } from './hosts/claims.js';
 import { NOWHERE, type Site } from './hosts/site.js';
 import { toText } from './connection/text.js';
 import { sumTurns } from './turn-counts.js';
@@ -66,20 +68,20 @@ import { sumTurns } from './turn-counts.js';
 export interface PostgresStoreOptions {
   readonly host: string | null;
   readonly site?: Site;
-  // That of whoever asks for deliveries.
+  // The id of the claimant of deliveries.
   readonly clock?: Clock;
-  // Claims no runs but those that it has created or changed itself, as long as others are there for the rest.
+  // Claims only runs that it has created or changed itself, while others are alive for the rest.
   readonly ownOnly?: boolean;
-  // Between looks whether the connection that listens is still there.
+  // The interval at which the listening connection is checked.
   readonly checkMs?: number;
 }
 
 type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'decides_at' | 'resolved' | 'deleted'>;
 
 export class PostgresStore implements Store {
-  readonly isAlone = false;
+  readonly isComplete = false;
   readonly summaries: PostgresSummaries;
-  // For leases, which are on the same connections.
+  // For leases, which use the same connections.
   readonly database: Database;
   #host: string | null;
   readonly #site: Site;
@@ -91,7 +93,7 @@ export class PostgresStore implements Store {
   readonly #missed = new Set<() => void>();
   readonly #accessChanged = new Set<() => void>();
 
-  // The database is migrated; nothing is heard of others before `listen`.
+  // The database must be migrated. Commits of other hosts are reported only after `listen`.
   constructor(
     database: Database,
     { host, site = NOWHERE, clock = systemClock, ownOnly = false, checkMs = CHECK_MS }: PostgresStoreOptions,
@@ -102,21 +104,20 @@ export class PostgresStore implements Store {
     this.#site = site;
     this.#clock = clock;
     this.#own = ownOnly ? new Set() : null;
-    this.#listener = new HintListener(
-      database,
-      this.#instance,
-      (commit) => this.#tell(commit),
-      () => {
+    this.#listener = new HintListener(database, {
+      instance: this.#instance,
+      checkMs,
+      onHint: (commit) => this.#tell(commit),
+      onMissed: () => {
         for (const listener of this.#missed) attempt(listener);
       },
-      checkMs,
-      () => {
+      onAccess: () => {
         for (const listener of this.#accessChanged) attempt(listener);
       },
-    );
+    });
   }
 
-  // From now on it writes for another host: what the one before owned is somebody else's.
+  // Switches to another host: runs of the previous one belong to somebody else.
   become(host: string): void {
     this.#host = host;
   }
@@ -128,22 +129,22 @@ export class PostgresStore implements Store {
   async createRun(run: NewRun): Promise<CreateOutcome> {
     return this.#telling(
       { run_id: run.run_id, journal: run.journal, status: 'queued' },
-      (hint) => createRun(this.database, run, this.#site, hint),
+      (hint) => createRun(this.database, run, { site: this.#site, hint }),
       ({ created }) => created,
     );
   }
 
-  async commit(change: RunChange): Promise<CommitOutcome> {
-    const { run_id, journal, set, ask, resolve } = change;
+  async append(append: RunAppend): Promise<AppendOutcome> {
+    const { run_id, lines, before, after, create } = append;
+    const rows = rowsOf(before, after);
     const told: Told = {
       run_id,
-      journal,
-      status: set?.status,
-      asked: ask?.interaction_id,
-      decides_at: ask && (ask.decides ? ask.due_at : null),
-      resolved: resolve?.interaction_id,
+      journal: lines,
+      status: rows?.reached,
+      asked: rows?.asked?.interaction_id,
+      decides_at: rows?.asked ? (rows.asked.decides ? rows.asked.due_at : null) : undefined,
+      resolved: rows?.resolved?.interaction_id,
     };
-    const { create } = change;
     const created = create && { run_id: create.run_id, journal: create.journal, status: 'queued' as const };
     const writer = {
       host: this.#host,
@@ -152,11 +153,20 @@ export class PostgresStore implements Store {
     };
     const { created: isCreated, ...outcome } = await this.#telling(
       told,
-      (hint) => commitRun(this.database, writer, change, hint),
+      (hint) => appendToRun(this.database, writer, append, hint),
       ({ committed }) => committed,
     );
     if (created && isCreated) this.#tell({ ...created, origin: 'here', ms: 0 });
     return outcome;
+  }
+
+  // Leaves a cancel request for the host that owns the run. That host appends the event.
+  async requestCancel(runId: string, request: CancelRequest): Promise<void> {
+    await this.#telling(
+      { run_id: runId },
+      (hint) => requestCancel(this.database, { runId, request, hint }),
+      (isNew) => isNew,
+    );
   }
 
   async deleteRun(runId: string, { damaged = false, trace = UNTRACED }: DeleteRunOptions = {}): Promise<DeleteOutcome> {
@@ -167,7 +177,7 @@ export class PostgresStore implements Store {
     );
   }
 
-  // The others by the hint, our own listeners here.
+  // Other hosts get the hint; our own listeners are called here.
   async #telling<T>(told: Told, work: (hint: string) => Promise<T>, isDone: (outcome: T) => boolean): Promise<T> {
     const begun = performance.now();
     const outcome = await work(writeHint(this.#instance, told));
@@ -236,7 +246,7 @@ export class PostgresStore implements Store {
     return listByPrefix(this.database, prefix, limit);
   }
 
-  // Of hosts that are gone: nobody plays these runs.
+  // Runs of dead hosts: nobody is running them.
   async listOwnedByDead(limit: number): Promise<string[]> {
     return listOwnedByDead(this.database, limit);
   }
@@ -245,18 +255,26 @@ export class PostgresStore implements Store {
     return listQueued(this.database, limit);
   }
 
-  async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
-    return claimQueued(this.database, this.#host, this.#site, limit, except, this.#own && [...this.#own]);
+  claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
+    return claimQueued(this.database, this.#asClaimant(), { limit, except });
   }
 
-  // The claim itself is stored.
+  peekQueued(): Promise<boolean> {
+    return peekQueued(this.database, this.#asClaimant());
+  }
+
+  #asClaimant(): Claimant {
+    return { host: this.#host, site: this.#site, only: this.#own && [...this.#own] };
+  }
+
+  // The claim itself is already stored.
   async markStarting(): Promise<void> {}
 
   async releaseStarts(): Promise<void> {
     if (this.#host !== null) await releaseClaims(this.database, this.#host);
   }
 
-  // Each host counts what it takes from a dead one.
+  // Each host counts a crash when it takes a run from a dead host.
   async countCrashes(): Promise<void> {}
 
   async countRuns(): Promise<Record<RunState, number>> {
@@ -300,7 +318,7 @@ export class PostgresStore implements Store {
     return nextDecision(this.database);
   }
 
-  // Expired questions for this host to decide, as their rows are: one that is damaged must not hide the others.
+  // Claims expired questions for this host, as raw rows: a damaged one must not hide the others.
   async claimDecisions(limit: number): Promise<InteractionRow[]> {
     return claimDecisions(this.database, this.#host, limit);
   }
@@ -329,24 +347,28 @@ export class PostgresStore implements Store {
     return listSegments(this.database, runId, protocol);
   }
 
+  async readSegments(...[runId, protocol, afterSeq, maxBytes]: Parameters<Store['readSegments']>) {
+    return readStoredSegments(this.database, runId, protocol, { afterSeq, maxBytes });
+  }
+
   async recomputeDigest(runId: string): Promise<string> {
     return digestUpTo(this.database, runId, Number.MAX_SAFE_INTEGER);
   }
 
   async nextDelivery(now: number, except: readonly string[] = []): Promise<Delivery | null> {
-    return nextDelivery(this.database, this.#claimant, now, except);
+    return nextDelivery(this.database, this.#claimant, { now, except });
   }
 
   async nextDeliveryAt(except: readonly string[] = []): Promise<number | null> {
-    return nextDeliveryAt(this.database, this.#claimant, this.#clock, except);
+    return nextDeliveryAt(this.database, this.#claimant, { now: this.#clock.now(), except });
   }
 
   get #claimant(): string {
     return this.#host ?? this.#instance;
   }
 
-  async settleDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean> {
-    return settleDelivery(this.database, deliveryId, outcome);
+  async finishDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean> {
+    return finishDelivery(this.database, deliveryId, outcome);
   }
 
   async countDeliveries(): Promise<{ pending: number; given_up: number }> {
@@ -363,11 +385,11 @@ export class PostgresStore implements Store {
   }
 }
 
-// It is committed, whatever a listener makes of it.
+// The commit is done, whatever the listener does.
 function attempt(tell: () => void): void {
   try {
     tell();
   } catch {
-    // Its own affair.
+    // Errors of a listener are ignored.
   }
 }

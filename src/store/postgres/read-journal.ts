@@ -1,9 +1,10 @@
-// Reads a run's event texts by seq and by time. Segments are read whole, some at a time, and cut at their lines.
-import { LineGatherer, TextPicker, type Segment } from '../cut-segments.js';
-import type { Lines, Protocol, ReadRange, SegmentRange } from '../store.js';
+// Reads a run's event texts by seq and by time. Segments are read completely, several at a time, and cut at their
+// lines.
+import { LineGatherer, TextPicker, toBuffer, type Segment } from '../cut-segments.js';
+import type { Lines, Protocol, ReadRange, SegmentRange, StoredSegment } from '../store.js';
 import type { Reader } from './connection/database.js';
 
-// At most so many segments and about so many bytes in one answer.
+// The maximum number of segments, and about how many bytes, per query.
 const PAGE_ROWS = 64;
 const PAGE_BYTES = 1024 * 1024;
 
@@ -18,7 +19,7 @@ const PAGE = `SELECT seq_from, seq_to, body, found FROM (
     ORDER BY seq_from LIMIT ${PAGE_ROWS}) AS page
 ) AS sized WHERE before < $7::bigint ORDER BY seq_from`;
 
-// Those that may hold something of the range, in order.
+// Segments that may hold a part of the range, in order.
 export async function* readSegments(
   db: Reader,
   runId: string,
@@ -67,6 +68,32 @@ export async function readLines(
     if (!gatherer.add(segment)) break;
   }
   return gatherer.take();
+}
+
+const STORED = `SELECT seq_from, seq_to, ts_from, ts_to, body FROM (
+  SELECT *, sum(octet_length(body)) OVER (ORDER BY seq_from) AS bytes, row_number() OVER (ORDER BY seq_from) AS place
+  FROM (SELECT seq_from, seq_to, ts_from, ts_to, body FROM parley.segments
+    WHERE run_id = $1 AND protocol = $2 AND seq_from > $3::bigint ORDER BY seq_from LIMIT ${PAGE_ROWS}) AS page
+) AS sized WHERE bytes <= $4::bigint OR place = 1 ORDER BY seq_from`;
+
+export async function readStoredSegments(
+  db: Reader,
+  runId: string,
+  protocol: Protocol,
+  { afterSeq, maxBytes }: { readonly afterSeq: number; readonly maxBytes: number },
+): Promise<StoredSegment[]> {
+  const rows = await db.read<SegmentRange & { readonly body: Uint8Array }>({
+    name: 'stored-segments',
+    text: STORED,
+    values: [runId, protocol, afterSeq, maxBytes],
+  });
+  return rows.map(({ seq_from, seq_to, ts_from, ts_to, body }) => ({
+    seq_from,
+    seq_to,
+    ts_from,
+    ts_to,
+    body: toBuffer(body),
+  }));
 }
 
 export async function listSegments(db: Reader, runId: string, protocol: Protocol): Promise<SegmentRange[]> {

@@ -1,14 +1,14 @@
-// Runs as they stand in the database, and how they are found.
+// Loads runs from the database, and finds them by request, folder, home, id and filter.
 import { STATES, type RunState } from '../../run/statechart.js';
 import { toRun, type RunRow } from '../rows.js';
 import { QUESTIONS, type RunSource } from '../salvage.js';
 import type { RunFilter, RunRecord } from '../store.js';
 import { buildSelect } from './connection/build-select.js';
-import type { Database } from './connection/database.js';
+import type { Database, Statement } from './connection/database.js';
 import { fromText, pairKey, toText } from './connection/text.js';
 
-// Named one by one: a later version may add columns while this one is at work, and its prepared statements must stay as
-// they are.
+// Lists each column: a later version may add columns while this one is running, and its prepared statements must stay
+// valid.
 export const SELECT_RUNS = `SELECT run_id, request_id, request_digest, spec_json, status, attempt_number, epoch,
   error_json, result_json, cancel_requested_json, waited_ms, cardinality(crashed_by) AS crashes,
   created_at, updated_at, rasp_seq, fcmp_seq, ts, digest FROM parley.runs`;
@@ -78,21 +78,19 @@ export async function listRuns(db: Database, filter: RunFilter): Promise<RunReco
 }
 
 export async function listRunIds(db: Database, filter: RunFilter): Promise<string[]> {
-  return (await db.read<{ run_id: string }>(selectRuns('list-run-ids', 'SELECT run_id FROM parley.runs', filter))).map(
-    (row) => row.run_id,
-  );
+  return ids(db, selectRuns('list-run-ids', 'SELECT run_id FROM parley.runs', filter));
 }
 
 export async function listByTail(db: Database, tails: readonly string[]): Promise<string[]> {
   const text = 'SELECT run_id FROM parley.runs WHERE right(run_id, 6) = ANY($1) ORDER BY run_id DESC';
   const values = [[...new Set(tails)]];
-  return (await db.read<{ run_id: string }>({ name: 'list-by-tail', text, values })).map((row) => row.run_id);
+  return ids(db, { name: 'list-by-tail', text, values });
 }
 
 export async function listByPrefix(db: Database, prefix: string, limit: number): Promise<string[]> {
   const text = 'SELECT run_id FROM parley.runs WHERE run_id >= $1 AND run_id < $2 ORDER BY run_id DESC LIMIT $3';
   const values = [prefix, `${prefix}\uffff`, limit];
-  return (await db.read<{ run_id: string }>({ name: 'list-by-prefix', text, values })).map((row) => row.run_id);
+  return ids(db, { name: 'list-by-prefix', text, values });
 }
 
 export function selectRuns(
@@ -100,10 +98,9 @@ export function selectRuns(
   select: string,
   { status, engine, label, before, limit }: RunFilter,
 ): ReturnType<typeof buildSelect> {
-  return buildSelect(
-    name,
+  return buildSelect(name, {
     select,
-    [
+    conditions: [
       status !== undefined && ['s', 'status = ?', status],
       engine !== undefined && ['e', 'engine = ?', engine],
       label !== undefined && [
@@ -113,34 +110,31 @@ export function selectRuns(
       ],
       before !== undefined && ['b', 'run_id < ?', before],
     ],
-    'ORDER BY run_id DESC LIMIT ?',
-    limit,
-  );
+    rest: ['ORDER BY run_id DESC LIMIT ?', limit],
+  });
 }
 
 export async function listQueued(db: Database, limit: number): Promise<string[]> {
-  return ids(
-    db,
-    'list-queued',
-    `SELECT run_id FROM parley.runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT $1`,
-    limit,
-  );
+  return ids(db, {
+    name: 'list-queued',
+    text: `SELECT run_id FROM parley.runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT $1`,
+    values: [limit],
+  });
 }
 
-// Running, but nobody with a valid lease plays them.
+// Lists running runs whose owner has no valid lease.
 export async function listOwnedByDead(db: Database, limit: number): Promise<string[]> {
-  return ids(
-    db,
-    'list-owned-by-dead',
-    `SELECT run_id FROM parley.runs AS run WHERE status = 'running'
+  return ids(db, {
+    name: 'list-owned-by-dead',
+    text: `SELECT run_id FROM parley.runs AS run WHERE status = 'running'
     AND NOT EXISTS (SELECT FROM parley.hosts WHERE host_id = run.owner AND lease_until > clock_timestamp())
       ORDER BY run_id LIMIT $1`,
-    limit,
-  );
+    values: [limit],
+  });
 }
 
-async function ids(db: Database, name: string, text: string, limit: number): Promise<string[]> {
-  return (await db.read<{ run_id: string }>({ name, text, values: [limit] })).map((row) => row.run_id);
+async function ids(db: Database, statement: Statement): Promise<string[]> {
+  return (await db.read<{ run_id: string }>(statement)).map((row) => row.run_id);
 }
 
 export async function countRuns(db: Database): Promise<Record<RunState, number>> {

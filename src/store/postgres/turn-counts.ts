@@ -1,5 +1,5 @@
-// What the parsers made of the turns: one row a turn, the sums over them by engine and profile, and the sums of deleted
-// runs.
+// Counts how much of the output of each turn the parser understood: one row per turn, sums by engine and profile, and
+// the sums of deleted runs.
 import {
   addUpTurns,
   MEASURES,
@@ -17,9 +17,8 @@ import type { Database } from './connection/database.js';
 
 export function addTurn(
   to: Composition,
-  runId: string,
-  engine: string,
   { attempt_number: attempt, parser, completion }: TurnCounts,
+  { runId, engine }: { readonly runId: string; readonly engine: string },
 ): void {
   to.add(
     't',
@@ -34,7 +33,7 @@ export function addTurn(
   );
 }
 
-// A damaged count counts as 0; with `exact` the sum is that of the stored numbers, or fails.
+// A damaged count is read as 0; with `exact`, the sum is that of the stored numbers, or fails.
 function sumOf(value: string, exact = 'false'): string {
   return `COALESCE(sum(${value}) FILTER (WHERE ${exact} OR ${value} BETWEEN 0 AND ${MOST_COUNTED}), 0)::bigint`;
 }

@@ -118,7 +118,7 @@ export class SqliteAccess implements AccessStore {
     const { isEnded, problem } = await this.#writes.add(() => {
       if (Number(this.#db.prepare('DELETE FROM sessions WHERE session_id = ?').run(sessionId).changes) === 0)
         return { isEnded: false, problem: null };
-      // It ends in any case.
+      // The session ends even if that cannot be recorded.
       try {
         appendAudit(this.#db, entry);
         return { isEnded: true, problem: null };
@@ -200,12 +200,12 @@ export class SqliteAccess implements AccessStore {
     return readHead(this.#db);
   }
 
-  // Every lookup reads the file, so there is nothing to be told.
+  // Every lookup reads the file, so no notification is needed.
   onChanged(): () => void {
     return () => {};
   }
 
-  // Writes what is still queued; the database is closed by its owner.
+  // Writes queued changes; the owner closes the database.
   flush(): void {
     this.#writes.flush();
   }

@@ -1,5 +1,5 @@
-// Adds a flush to a run's journal: one row per protocol, holding the lines exactly as they are sent, packed where they
-// are many.
+// Adds a flush to a run's journal: one row per protocol, holding the lines exactly as they are sent, compressed if they
+// are large.
 import { extendHeads } from '../extend-heads.js';
 import type { JournalFlush, JournalHeads, Lines, Protocol } from '../store.js';
 import type { Database } from './open-database.js';
@@ -7,7 +7,7 @@ import { packBody } from './pack-body.js';
 
 export type AppendJournal = (runId: string, heads: JournalHeads, flush: JournalFlush) => JournalHeads;
 
-// Only inside a transaction that has compared the head before.
+// Call it only inside a transaction that has compared the head.
 export function prepareAppend(db: Database): AppendJournal {
   const insert = db.prepare(
     'INSERT INTO segments (run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, packed) VALUES (?, ?, ?, ?, ' +

@@ -1,29 +1,32 @@
-// The rows that a change of a run sets beside its journal, within the transaction of the change.
+// Writes the rows that a change of a run sets besides its journal, within the transaction of the change.
 import { toTimestamp } from '../../kernel/clock.js';
 import type { Json } from '../../kernel/json.js';
 import type { EngineSessionHandle } from '../../run/session-handle.js';
-import type { RunChange } from '../store.js';
+import type { FoldedQuestion } from '../../run/run-fold.js';
+import type { ResolvedQuestion, RunColumns } from '../row-changes.js';
 import type { Database } from './open-database.js';
 
-// Columns that `set` does not name keep their values.
+// `epoch` is the only column that does not follow from events: it changes with the owner of the run.
 export function setColumns(
   db: Database,
   runId: string,
-  { set, now }: { readonly set: NonNullable<RunChange['set']>; readonly now: number },
+  { run, epoch, now }: { readonly run: RunColumns; readonly epoch: number | undefined; readonly now: number },
 ): void {
-  const { status = null, attempt_number: attempt = null, epoch = null, error, result, cancel_requested: wish } = set;
+  const { status = null } = run;
   db.prepare(`UPDATE runs
     SET status = COALESCE(?, status), attempt_number = COALESCE(?, attempt_number), epoch = COALESCE(?, epoch),
-      error_json = COALESCE(?, error_json), result_json = COALESCE(?, result_json), cancel_requested_json = COALESCE(?,
-        cancel_requested_json),
+      error_json = COALESCE(?, error_json), result_json = COALESCE(?, result_json),
+      cancel_requested_json = COALESCE(?, cancel_requested_json), waited_ms = COALESCE(?, waited_ms),
       queued_at = CASE WHEN ? = 'queued' AND status <> 'queued' THEN ? ELSE queued_at END,
-      at_work = COALESCE(? = 'running', at_work), crashes = iif(? = 'waiting_user', 0, crashes) WHERE run_id = ?`).run(
+      at_work = COALESCE(? = 'running', at_work), crashes = iif(? = 'waiting_user', 0, crashes)
+    WHERE run_id = ?`).run(
     status,
-    attempt,
-    epoch,
-    toText(error),
-    toText(result),
-    toText(wish),
+    run.attempt_number ?? null,
+    epoch ?? null,
+    toText(run.error),
+    toText(run.result),
+    toText(run.cancel_requested),
+    run.waited_ms ?? null,
     status,
     now,
     status,
@@ -44,7 +47,7 @@ export function setHandle(
   );
 }
 
-export function insertInteraction(db: Database, runId: string, ask: NonNullable<RunChange['ask']>): void {
+export function insertInteraction(db: Database, runId: string, ask: FoldedQuestion): void {
   db.prepare(
     `INSERT INTO interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at,
       decides) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)`,
@@ -59,11 +62,11 @@ export function insertInteraction(db: Database, runId: string, ask: NonNullable<
   );
 }
 
-// Only a pending one of this run can be resolved, and only once.
+// Only a pending question of this run can be resolved, and only once.
 export function resolveInteraction(
   db: Database,
   runId: string,
-  { interaction_id: id, state, resolution }: NonNullable<RunChange['resolve']>,
+  { interaction_id: id, state, resolution }: ResolvedQuestion,
 ): boolean {
   const { changes } = db
     .prepare(
@@ -71,12 +74,7 @@ export function resolveInteraction(
         WHERE interaction_id = ? AND run_id = ? AND state = 'pending'`,
     )
     .run(state, JSON.stringify(resolution), id, runId);
-  if (Number(changes) !== 1) return false;
-  db.prepare(
-    'UPDATE runs SET waited_ms = waited_ms + MAX(0, ? - (SELECT asked_at FROM interactions WHERE interaction_id = ' +
-      '?)) WHERE run_id = ?',
-  ).run(resolution.at, id, runId);
-  return true;
+  return Number(changes) === 1;
 }
 
 function toText(value: object | Json | undefined): string | null {

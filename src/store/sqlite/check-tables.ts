@@ -1,11 +1,11 @@
-// Is a file what it is taken for? Looked at before it is brought up to date, so that nothing is built on damage or into
-// the database of another program, and afterwards.
-import { RequestError } from '../../run/request-error.js';
+// Checks that a file is a Parley database, before and after a migration, so that nothing is built on damaged data or in
+// the database of another program.
+import { refusal, type RequestError } from '../../run/request-error.js';
 import { RESTORE } from './explain-sqlite.js';
 import type { Database } from './open-database.js';
 
-// Every table of the present version with its columns and every index: `!` is a column that must not be empty, `#` its
-// place in the key.
+// Every table of the current version with its columns, and every index: `!` marks a column that must not be empty, `#`
+// its place in the key.
 const TABLES: Readonly<Record<string, string>> = {
   audit: 'seq:INTEGER#1 ts:INTEGER! type:TEXT! actor_json:TEXT address:TEXT body_json:TEXT! digest:TEXT!',
   audit_head: 'only:INTEGER#1 seq:INTEGER! digest:TEXT!',
@@ -57,7 +57,7 @@ const INDEXES = [
   'sessions_by_token',
   'sign_in_codes_by_expiry',
 ];
-// The only one that the predecessor shares with us.
+// The only table that the predecessor shares with us.
 const OLDEST_TABLE = 'request_interactive_runtime';
 
 export function checkTables(db: Database): void {
@@ -79,26 +79,23 @@ export function checkTables(db: Database): void {
   if (missing !== undefined) throw damaged(`the index ${missing} is missing`);
 }
 
-// Reads all of it, which takes its time; a file is brought up to date once.
+// Reads the whole file, which takes time; a file is migrated once.
 export function checkSound(db: Database, version: number): void {
   const tables = tell(
     db,
     `SELECT tell_value(name) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'`,
   );
   if (version < 0 || (version === 0 && tables.length > 0 && !tables.includes(OLDEST_TABLE)))
-    throw new RequestError('DATA_DIR_UNUSABLE', 'parley.db is the database of another program; it was left as it is');
+    throw refusal('DATA_DIR_UNUSABLE.foreign');
   const [finding = 'ok'] = tell(db, 'SELECT tell_value(integrity_check) FROM pragma_integrity_check');
   if (finding !== 'ok') throw damaged(finding.replaceAll(/[*\s]+/g, ' ').trim());
 }
 
 function damaged(finding: string): RequestError {
-  return new RequestError(
-    'DATA_DIR_UNUSABLE',
-    `the database parley.db is damaged and was left as it is: ${finding}. ${RESTORE}`,
-  );
+  return refusal('DATA_DIR_UNUSABLE.damaged', { finding, way_out: RESTORE });
 }
 
-// Without a prepared statement: one that is not collected yet would hold the files of a database that is closed.
+// Uses no prepared statement: one that is not yet garbage-collected would keep the files of a closed database open.
 export function tell(db: Database, query: string): string[] {
   const values: string[] = [];
   db.function('tell_value', (value: unknown) => {

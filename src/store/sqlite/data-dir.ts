@@ -1,10 +1,10 @@
-// A data directory on this machine: made if missing, readable by its owner only, written by one process at a time.
-// The writer holds an exclusive lock in a small database of its own, so it is free again when the process is gone.
+// A data directory on this machine: created if missing, readable by its owner only, written by one process at a time.
+// The writer holds an exclusive lock in a small database of its own, so the lock is released when the process exits.
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { OWN_FILE, readTextSync } from '../../files/read-file.js';
 import { replaceFile } from '../../files/replace-file.js';
-import { RequestError } from '../../run/request-error.js';
+import { RequestError, refusal } from '../../run/request-error.js';
 import type { AccessStore } from '../access-store.js';
 import type { Store } from '../store.js';
 import { SqliteAccess } from './access.js';
@@ -18,8 +18,7 @@ import { SqliteStore } from './sqlite-store.js';
 import { watchFiles } from './watch-files.js';
 
 const NOTE = 'writer.json';
-// Kept here: a lock that nobody holds a reference to would be dropped with the garbage, and the directory given to
-// another.
+// Keeps a reference to each lock: otherwise it would be garbage-collected, and another process could get the directory.
 const held = new Set<Database>();
 
 export interface DataDir {
@@ -29,12 +28,12 @@ export interface DataDir {
   close(): Promise<void>;
 }
 
-// Who writes to a data directory, for people and for whoever wants to reach that process.
+// The process that writes to a data directory, for messages and for callers that connect to it.
 export interface Writer {
   readonly pid: number;
-  // Tells a reused pid apart.
+  // Distinguishes a reused pid.
   readonly start_time?: string;
-  // The run that it works for, if it is one.
+  // The run that the process works for, if there is one.
   readonly run_id?: string;
 }
 
@@ -46,7 +45,7 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
     try {
       const { store, access } = await openStore(join(path, 'parley.db'));
       return {
-        // The folder itself, whatever link led to it: what is stored names it.
+        // Resolves links, because stored paths contain the folder.
         path: real,
         store,
         access,
@@ -63,7 +62,7 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
   });
 }
 
-// For whoever keeps only files there; answers how to let it go.
+// For callers that store only files there. Returns the function that releases the lock.
 export async function lockDataDir(path: string, writer: Writer): Promise<() => void> {
   return usable(path, async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -81,7 +80,7 @@ async function openStore(path: string): Promise<{ store: SqliteStore; access: Sq
   if (existsSync(`${path}-wal`)) await lookAtLog(path);
   const db = await openDatabase(privateFile(path));
   try {
-    // First of all: what is refused is not touched, not even its journal mode.
+    // Checked first: a refused database is not changed in any way, not even its journal mode.
     migrate(db, MIGRATIONS, checkTables);
     makeDurable(db);
     return { store: new SqliteStore(db, watchFiles(path)), access: new SqliteAccess(db) };
@@ -91,8 +90,8 @@ async function openStore(path: string): Promise<{ store: SqliteStore; access: Sq
   }
 }
 
-// A log that was left beside the file is written into it when the file is closed, and be it the log of another
-// database: it is looked at first by one that may not write.
+// SQLite writes a left-over log into the file when the file is closed, even the log of another database. So it is first
+// checked with a read-only connection.
 async function lookAtLog(path: string): Promise<void> {
   const db = await openDatabase(path, { readOnly: true });
   try {
@@ -114,22 +113,15 @@ async function takeLock(path: string, writer: Writer): Promise<Database> {
   } catch (error) {
     lock.close();
     if (error instanceof Error && isDamage(error.message)) {
-      throw new RequestError(
-        'DATA_DIR_UNUSABLE',
-        `${join(path, 'lock.db')} is damaged. It holds no data: make sure that no Parley runs on ${path}, then ` +
-          `delete it. (SQLite: ${error.message})`,
-      );
+      throw refusal('DATA_DIR_UNUSABLE.lock_damaged', { file: join(path, 'lock.db'), path, reason: error.message });
     }
     if (!isBusy(error)) throw error;
-    throw new RequestError(
-      'DATA_DIR_IN_USE',
-      `the data directory ${path} is in use by ${describeWriter(readWriter(path))}`,
-    );
+    throw refusal('DATA_DIR_IN_USE.writer', { path, writer: describeWriter(readWriter(path)) });
   }
 }
 
-// Made before SQLite opens it: the files that SQLite puts beside it get the same mode. One that is there is not opened
-// here: closing it again would drop every lock that this process has on it.
+// Created before SQLite opens it, because files that SQLite creates beside it get the same mode. An existing file is
+// not opened here: closing it would drop every lock that this process has on it.
 function privateFile(path: string): string {
   try {
     closeSync(openSync(path, 'wx', 0o600));
@@ -139,7 +131,7 @@ function privateFile(path: string): string {
   return path;
 }
 
-// The lock itself is what counts; this only says whose it is. Left behind when the writer is gone.
+// Only names the owner; the lock itself decides. The file remains when the writer has exited.
 export function noteWriter(path: string, writer: Writer): void {
   replaceFile(join(path, NOTE), JSON.stringify(writer));
 }
@@ -157,7 +149,7 @@ function describeWriter(writer: Writer | null): string {
   return `process ${writer.pid}${writer.run_id === undefined ? '' : `, which works on ${writer.run_id}`}`;
 }
 
-// Only to look, beside whoever writes; null if there is nothing yet.
+// Opens the store read-only beside the writer; null if there is none yet.
 export async function openForReading(path: string): Promise<DataDir | null> {
   return usable(path, async () => {
     const file = join(path, 'parley.db');
@@ -168,10 +160,7 @@ export async function openForReading(path: string): Promise<DataDir | null> {
       if (version < NEWEST_VERSION) {
         db.close();
         if (version === 0) return null;
-        throw new RequestError(
-          'DATA_DIR_UNUSABLE',
-          `the database in ${path} is of an older version (${version}): any command that writes brings it up to date`,
-        );
+        throw refusal('DATA_DIR_UNUSABLE.old_version', { path, version });
       }
       checkTables(db);
       const store = new SqliteStore(db);
@@ -183,7 +172,7 @@ export async function openForReading(path: string): Promise<DataDir | null> {
   });
 }
 
-// Structural damage of the database file, in the words of SQLite; empty: none. Reads the whole file.
+// Structural damage of the database file as SQLite reports it; empty: none. Reads the whole file.
 export async function checkIntegrity(path: string): Promise<string[]> {
   return usable(path, async () => {
     const db = await openDatabase(join(path, 'parley.db'), { readOnly: true });
@@ -202,9 +191,9 @@ export interface AccessDir {
   close(): Promise<void>;
 }
 
-// Opens the access tables to write beside whichever process holds the data directory: their transactions are short, and
-// SQLite lets one writer in at a time. A database that is missing or of an older version is made or migrated first,
-// which needs the directory's lock.
+// Opens the access tables for writing beside the process that holds the data directory: their transactions are short,
+// and SQLite admits one writer at a time. A missing or older database is created or migrated first, which needs the
+// lock of the directory.
 export async function openAccess(path: string, writer: Writer): Promise<AccessDir> {
   const file = join(path, 'parley.db');
   if (!existsSync(file)) return openDataDir(path, writer);
@@ -235,17 +224,14 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && /locked|busy/i.test(error.message);
 }
 
-// What the system or SQLite refuses becomes one error with a code; it tells the path.
+// Turns errors of the system and of SQLite into one error with a code and the path.
 export async function usable<T>(path: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
     if (error instanceof RequestError) throw error;
-    // SQLite may quote what is damaged: all of it on one line.
+    // SQLite may quote damaged data: keep the message on one line.
     const reason = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ').trim();
-    throw new RequestError(
-      'DATA_DIR_UNUSABLE',
-      `the data directory ${path} cannot be used: ${explainSqlite(reason) ?? reason}`,
-    );
+    throw refusal('DATA_DIR_UNUSABLE.other', { path, reason: explainSqlite(reason) ?? reason });
   }
 }

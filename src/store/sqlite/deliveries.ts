@@ -1,4 +1,4 @@
-// Notifications that are to be sent, one row for each hook and change, until they have arrived.
+// The queue of webhook deliveries: one row for each hook and change, until the delivery has arrived.
 import type { JsonObject } from '../../kernel/json.js';
 import { damageIn, readStoredJson } from '../../kernel/stored-json.js';
 import {
@@ -17,10 +17,8 @@ interface DeliveryRow extends Omit<Delivery, 'payload'> {
 
 export function insertDelivery(
   db: Database,
-  runId: string,
-  heads: JournalHeads,
-  now: number,
   { delivery_id: id, hook, type, payload }: NewDelivery,
+  { runId, heads, now }: { readonly runId: string; readonly heads: JournalHeads; readonly now: number },
 ): void {
   db.prepare(
     `INSERT INTO deliveries (delivery_id, hook, type, payload_json, run_id, rasp_seq, digest, created_at, state, tries,
@@ -28,7 +26,7 @@ export function insertDelivery(
   ).run(id, hook, type, JSON.stringify(payload), runId, heads.rasp_seq, heads.digest, now, now);
 }
 
-// One whose payload is damaged is given up at once: it must not hold up the others.
+// A delivery with a damaged payload is given up at once, so that it does not delay the others.
 export function nextDelivery(db: Database, now: number, except: readonly string[]): Delivery | null {
   for (;;) {
     const row = nextRow(db, now, except);
@@ -39,7 +37,7 @@ export function nextDelivery(db: Database, now: number, except: readonly string[
     } catch (error) {
       const damage = damageIn(error);
       if (!damage) throw error;
-      settleDelivery(db, row.delivery_id, { type: 'given_up', at: now, error: damage.message });
+      finishDelivery(db, row.delivery_id, { type: 'given_up', at: now, error: damage.message });
     }
   }
 }
@@ -60,9 +58,9 @@ export function nextDeliveryAt(db: Database, except: readonly string[]): number 
   return row?.next_at ?? null;
 }
 
-// For one that was given up, next_at is when that was. Only then a row is left behind, so only then old ones are looked
-// for.
-export function settleDelivery(db: Database, id: string, outcome: DeliveryOutcome): boolean {
+// For a delivery that was given up, next_at is the time of that. Only then a row remains, so only then old rows are
+// deleted.
+export function finishDelivery(db: Database, id: string, outcome: DeliveryOutcome): boolean {
   if (outcome.type === 'delivered')
     return (
       Number(db.prepare(`DELETE FROM deliveries WHERE delivery_id = ? AND state = 'pending'`).run(id).changes) === 1
@@ -87,7 +85,7 @@ export function countDeliveries(db: Database): { pending: number; given_up: numb
     .get() as { pending: number; given_up: number };
 }
 
-// What still has to arrive stays.
+// Deliveries that have not arrived yet remain.
 export function forgetGivenUp(db: Database, runId: string): void {
   db.prepare(`DELETE FROM deliveries WHERE state = 'given_up' AND run_id = ?`).run(runId);
 }

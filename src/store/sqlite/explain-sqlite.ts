@@ -1,9 +1,10 @@
-// What people are told when SQLite cannot read parley.db: the problem in plain words and a way out; the words of SQLite
-// follow in brackets.
+// Explains why SQLite cannot read parley.db: the problem in plain words and a way out, followed by SQLite's message in
+// brackets.
 
-export const RESTORE = 'Stop Parley and restore parley.db from a backup (docs/scale.md, "Backup and restore").';
+export const RESTORE =
+  'Stop Parley and restore parley.db from a backup (docs/guides/backup-and-restore.md, "Restore").';
 
-// Null: the message is about something else than damage of the file.
+// Null: the message is not about damage of the file.
 export function explainSqlite(message: string): string | null {
   const detail = `(SQLite: ${message})`;
   if (/not a database/i.test(message))

@@ -1,5 +1,5 @@
-// Hands out the runs of a data directory as their rows stand, for a copy elsewhere; whoever calls has the directory's
-// lock. Nothing is changed: a file of an older version is brought up to date in a transaction that is taken back.
+// Reads the runs of a data directory with their rows, for a copy elsewhere; the caller holds the lock of the directory.
+// Nothing is changed: an older file is migrated in a transaction that is rolled back.
 import { join } from 'node:path';
 import { DamagedDataError } from '../../kernel/stored-json.js';
 import type { InteractionRow } from '../rows.js';
@@ -22,8 +22,7 @@ const SEGMENTS = `SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, bod
 
 export class RunExport {
   readonly #db: Database;
-  // Kept as long as they may be at work: one that nobody refers to is finalized with the garbage, in the middle of its
-  // rows.
+  // Keeps a reference to each statement in use: otherwise it would be garbage-collected in the middle of its rows.
   readonly #run: Statement;
   readonly #runtime: Statement;
   readonly #interactions: Statement;
@@ -49,7 +48,7 @@ export class RunExport {
     return (this.#db.prepare('SELECT COUNT(*) AS runs FROM runs').get() as { runs: number }).runs;
   }
 
-  // Those that are queued or running.
+  // Runs that are queued or running.
   listMoving(): string[] {
     return (
       this.#db.prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running') ORDER BY run_id`).all() as {
@@ -58,7 +57,7 @@ export class RunExport {
     ).map((row) => row.run_id);
   }
 
-  // Oldest first. One at a time is in memory, without its journal.
+  // Oldest first. One run at a time is in memory, without its journal.
   *runs(): Generator<StoredRun> {
     for (let after = ''; ;) {
       const run = this.#run.get(after) as StoredRun['run'] | undefined;
@@ -78,13 +77,13 @@ export class RunExport {
     }
   }
 
-  // To be read to their end, or left, before those of another run.
+  // Finish or abandon this iteration before reading another run.
   *segments(runId: string): Generator<SegmentRow> {
     for (const { packed, ...row } of this.#segments.iterate(runId) as unknown as Iterable<SegmentRow & PackedBody>)
       yield { ...row, body: unpackBody({ body: row.body, packed }) };
   }
 
-  // Of runs that were deleted: they are still to arrive.
+  // Deliveries of deleted runs that have not arrived yet.
   strayDeliveries(): DeliveryRow[] {
     return this.#db
       .prepare('SELECT * FROM deliveries WHERE run_id NOT IN (SELECT run_id FROM runs) ORDER BY delivery_id')
@@ -95,13 +94,13 @@ export class RunExport {
     return listDeletedTurns(this.#db);
   }
 
-  // What was brought up to date only to be read is taken back with it.
+  // Rolls the migration back.
   close(): void {
     this.#db.close();
   }
 }
 
-// Whether a number was too large to be read exactly: a copy would be another number.
+// Whether a number was too large to be read exactly: the copy would differ.
 function hasInexact(row: object | null): boolean {
   return Object.values(row ?? {}).some((value) => Number.isInteger(value) && !Number.isSafeInteger(value));
 }

@@ -1,4 +1,4 @@
-// Runs and questions that fit a filter, page by page.
+// Runs and questions that match a filter, page by page.
 import { readableInteractions, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import type { InteractionRecord, PendingFilter, RunFilter, RunRecord } from '../store.js';
 import type { Database } from './open-database.js';
@@ -39,7 +39,7 @@ export function selectRuns(
   return db.prepare(`SELECT ${columns} FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, limit);
 }
 
-// As many as are asked for, however many have to be left out.
+// Returns up to the limit, however many damaged rows are skipped.
 export function listPending(db: Database, filter: PendingFilter): InteractionRecord[] {
   const found: InteractionRecord[] = [];
   for (let { after } = filter; ;) {
@@ -50,8 +50,8 @@ export function listPending(db: Database, filter: PendingFilter): InteractionRec
   }
 }
 
-// By the time in the row itself: a damaged one may be no number that can be passed back exactly, and the page would
-// come again.
+// Compares with the time in the row itself: a damaged time may not be an exact number, and the same page would be
+// returned again.
 const AFTER =
   '(asked_at, interaction_id) > (COALESCE((SELECT asked_at FROM interactions WHERE interaction_id = ?), ?), ?)';
 
@@ -76,7 +76,7 @@ export function selectPending(
     .all(...values, limit);
 }
 
-// The one whose time is over first.
+// The question that is decided first.
 export function nextDecision(db: Database): InteractionRecord | null {
   const rows = db
     .prepare(`SELECT * FROM interactions WHERE state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id`)
@@ -85,7 +85,7 @@ export function nextDecision(db: Database): InteractionRecord | null {
   return null;
 }
 
-// Those that are asked for, as the WHERE of a statement with its values.
+// Builds the WHERE clause of a filter with its values.
 function conditions(
   asked: readonly (false | readonly [condition: string, ...values: (string | number)[]])[],
 ): [where: string, values: (string | number)[]] {

@@ -1,5 +1,5 @@
-// Short forms of runs and questions out of SQLite. Reading is synchronous, and a row behind a large column costs time
-// with its size: rows are read in groups of bounded size, and other work runs between the groups.
+// Reads short forms of runs and questions from SQLite. Reading is synchronous, and a row with a large column costs time
+// in proportion to its size: rows are read in groups of bounded size, and other work runs between the groups.
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import type { PendingFilter, RunFilter } from '../store.js';
 import type { InteractionSummary, RunSummary, SummaryReader } from '../summary-reader.js';

@@ -1,13 +1,12 @@
-// Brings a database to the present version, all steps in one transaction: whole, or not at all. Doing it again changes
-// nothing.
-import { RequestError } from '../../run/request-error.js';
+// Migrates a database to the current version in one transaction. Repeating it changes nothing.
+import { refusal } from '../../run/request-error.js';
 import { checkSound, tell } from './check-tables.js';
 import { MIGRATIONS, type Migration } from './migrations.js';
 import { transact, type Database } from './open-database.js';
 
 export const NEWEST_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
 
-// `check` looks at what has come of it, while it can still be taken back.
+// `check` inspects the result while it can still be rolled back.
 export function migrate(
   db: Database,
   migrations: readonly Migration[] = MIGRATIONS,
@@ -30,14 +29,10 @@ export function climb(db: Database, version: number, migrations: readonly Migrat
   }
 }
 
-// Answers the version; refuses one of the future.
+// Returns the version; refuses a newer one.
 export function checkVersion(db: Database, migrations: readonly Migration[] = MIGRATIONS): number {
   const version = Number(tell(db, 'SELECT tell_value(user_version) FROM pragma_user_version')[0]);
   const newest = migrations.at(-1)?.version ?? 0;
-  if (version > newest)
-    throw new RequestError(
-      'DATABASE_TOO_NEW',
-      `the database has version ${version}, this Parley knows ${newest}: use the Parley that wrote it, or a later one`,
-    );
+  if (version > newest) throw refusal('DATABASE_TOO_NEW.sqlite', { version, known: newest });
   return version;
 }

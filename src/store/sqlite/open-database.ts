@@ -10,9 +10,9 @@ type Driver = { DatabaseSync: new (path: string, options?: { readOnly?: boolean;
 // node:sqlite exists since 22.5, but prints a warning there.
 const FIRST_QUIET_MAJOR = 24;
 
-// Of a new one; one that is there keeps its own. What is stored is mostly text in large pieces, and a page is what each
-// write is counted in: measured, a large write takes a fifth less time than with 4 KiB. With 16 KiB it is two fifths,
-// but small ones take longer.
+// The page size of a new database; an existing one keeps its own. The data is mostly large text, and SQLite writes
+// whole pages: measured, a large write takes a fifth less time than with 4 KiB. With 16 KiB it is two fifths, but small
+// writes take longer.
 const PAGE_BYTES = 8 * 1024;
 
 export async function openDatabase(path: string, options: { readOnly?: boolean } = {}): Promise<Database> {
@@ -23,14 +23,14 @@ export async function openDatabase(path: string, options: { readOnly?: boolean }
   return db;
 }
 
-// From now on every commit is on the disk before it is answered.
+// From now on every commit is on the disk before it is acknowledged.
 export function makeDurable(db: Database): void {
   db.exec('PRAGMA journal_mode = WAL');
   db.exec('PRAGMA synchronous = FULL');
   db.exec('PRAGMA foreign_keys = ON');
 }
 
-// A database that is only there to be locked: nothing is written, and nobody waits for it.
+// A database that is used only as a lock: nothing is written, and nobody waits for it.
 export async function openLock(path: string): Promise<Database> {
   const driver = await loadDriver();
   return new driver.DatabaseSync(path, { timeout: 0 });
@@ -43,7 +43,7 @@ async function loadDriver(): Promise<Driver> {
   ) as Driver;
 }
 
-// All of it, or nothing. The work is synchronous: nothing else can come in between.
+// Runs the work in a transaction. The work is synchronous, so nothing else can happen in between.
 export function transact<T>(db: Database, work: () => T): T {
   db.exec('BEGIN IMMEDIATE');
   try {
@@ -56,11 +56,11 @@ export function transact<T>(db: Database, work: () => T): T {
   }
 }
 
-// SQLite may have done it already, when the disk is full for instance.
+// SQLite may have rolled back already, for instance when the disk is full.
 export function rollback(db: Database): void {
   try {
     db.exec('ROLLBACK');
   } catch {
-    // No transaction is open any more, which is what is wanted.
+    // No transaction is open, which is the goal.
   }
 }

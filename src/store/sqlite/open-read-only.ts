@@ -4,7 +4,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { RequestError } from '../../run/request-error.js';
+import { refusal } from '../../run/request-error.js';
 import { openDatabase, type Database } from './open-database.js';
 
 export async function openReadOnly(path: string): Promise<Database> {
@@ -18,13 +18,8 @@ export async function openReadOnly(path: string): Promise<Database> {
     if (mayWriteIn(dirname(path))) throw error;
   }
   const logBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  if (logBytes > 0)
-    throw new RequestError(
-      'DATA_DIR_UNUSABLE',
-      `${path} is on a read-only file system, and ${logBytes} bytes of it are still in parley.db-wal, which ` +
-        'cannot be read there. Copy the data directory to a writable place and name the copy with --data.',
-    );
-  // Nobody can change it: neither locks nor the log are needed.
+  if (logBytes > 0) throw refusal('DATA_DIR_UNUSABLE.read_only', { path, bytes: logBytes });
+  // Nobody can change the file, so neither locks nor the log are needed.
   return openDatabase(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true });
 }
 

@@ -1,23 +1,23 @@
-// Large pieces of a journal are packed: lines of events repeat each other so much that packing costs less than writing
-// them twice, into the log of the database and into the database. Small ones stay as they are, and so does what does
-// not get smaller.
+// Compresses large parts of a journal: event lines are so repetitive that compressing costs less than writing them
+// twice, into the write-ahead log and into the database. Small parts stay as they are, and so do those that do not get
+// smaller.
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import { DamagedDataError } from '../../kernel/stored-json.js';
 
-// Below, setting up costs more than it saves.
+// Below this size, compressing costs more than it saves.
 const LEAST_BYTES = 32 * 1024;
-// What is unpacked is read in pieces of this size at most, whatever a damaged row says.
+// The maximum size of a decompressed part, whatever a damaged row states.
 const MOST_AT_ONCE = 4 * 1024 * 1024;
-// Worth it only if the disk has much less to do.
+// Compressed data is used only if it is much smaller.
 const MOST_OF_PLAIN = 0.75;
 const FASTEST = { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 18 };
 
-// The column as it is read: a damaged one may be more than a number can be.
+// The column as it is read: a damaged value may not be an exact number.
 export const PACKED = 'MAX(-1, MIN(packed, 4294967296)) AS packed';
 
 export interface PackedBody {
   readonly body: Uint8Array;
-  // How long it is unpacked; 0: it is as it is.
+  // The decompressed size; 0: the data is not compressed.
   readonly packed: number;
 }
 

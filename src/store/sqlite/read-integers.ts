@@ -17,7 +17,7 @@ function tolerate(statement: Statement): Statement {
   const get = statement.get.bind(statement);
   const all = statement.all.bind(statement);
   const iterate = statement.iterate.bind(statement);
-  // Most rows have no such integer, so the slower way is taken only once the driver has refused one.
+  // Most rows have no such integer, so the slower way is used only after the driver has refused one.
   let readsBigInts = false;
   const readBigInts = (): void => {
     statement.setReadBigInts(true);
@@ -39,7 +39,7 @@ function tolerate(statement: Statement): Statement {
       (rows) => rows.map(toNumbers),
     ),
   );
-  // A row that was yielded cannot be taken back, so it never comes to a refusal here.
+  // A yielded row cannot be taken back, so iteration always uses the slower way.
   replace(statement, 'iterate', function* (...values) {
     readBigInts();
     for (const row of iterate(...values)) yield toNumbers(row as unknown);

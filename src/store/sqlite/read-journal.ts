@@ -1,11 +1,12 @@
-// Reads a run's event texts by seq and by time. A segment is read whole, unpacked and cut at its lines.
-import { LineGatherer, TextPicker, type Segment } from '../cut-segments.js';
-import type { Lines, Protocol, ReadRange } from '../store.js';
+// Reads a run's event texts by seq and by time. A segment is read completely, decompressed and cut at its lines.
+import { LineGatherer, TextPicker, toBuffer, type Segment } from '../cut-segments.js';
+import { FIRST_DIGEST, nextDigest } from '../digest.js';
+import type { Lines, Protocol, ReadRange, SegmentRange, StoredSegment } from '../store.js';
 import type { Database } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 
-// The columns as they are read: damaged ones may be more than a number can be.
-export const inBounds = (column: string): string => `MAX(-1, MIN(${column}, ${Number.MAX_SAFE_INTEGER})) AS ${column}`;
+// The columns as they are read: a damaged value may not be an exact number.
+const inBounds = (column: string): string => `MAX(-1, MIN(${column}, ${Number.MAX_SAFE_INTEGER})) AS ${column}`;
 const SEGMENT = `${inBounds('seq_from')}, ${inBounds('seq_to')}, body, ${PACKED}`;
 
 export type ReadJournal = (runId: string, protocol: Protocol, range: ReadRange) => string[];
@@ -38,7 +39,7 @@ export function prepareRead(db: Database): ReadJournal {
 
 export type ReadLines = (runId: string, protocol: Protocol, afterSeq: number, maxBytes: number) => Lines | null;
 
-// A reader takes a large segment in several reads: so much of the last one is kept.
+// A large segment is returned in several reads, so the last one is kept up to this size.
 const KEEP_BYTES = 4 * 1024 * 1024;
 
 export function prepareReadLines(db: Database): ReadLines {
@@ -65,4 +66,49 @@ export function prepareReadLines(db: Database): ReadLines {
     }
     return gatherer.take();
   };
+}
+
+const RANGE = ['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ');
+
+export function listSegments(db: Database, runId: string, protocol: Protocol): SegmentRange[] {
+  return db
+    .prepare(`SELECT ${RANGE} FROM segments WHERE run_id = ? AND protocol = ? ORDER BY segments.seq_from`)
+    .all(runId, protocol) as unknown as SegmentRange[];
+}
+
+export interface SegmentPage {
+  readonly afterSeq: number;
+  readonly maxBytes: number;
+}
+
+export function readSegments(
+  db: Database,
+  runId: string,
+  protocol: Protocol,
+  { afterSeq, maxBytes }: SegmentPage,
+): StoredSegment[] {
+  const rows = db
+    .prepare(
+      `SELECT ${RANGE}, body, ${PACKED} FROM segments
+        WHERE run_id = ? AND protocol = ? AND segments.seq_from > ? ORDER BY segments.seq_from`,
+    )
+    .iterate(runId, protocol, afterSeq) as Iterable<SegmentRange & PackedBody>;
+  const segments: StoredSegment[] = [];
+  let bytes = 0;
+  for (const { seq_from, seq_to, ts_from, ts_to, ...packed } of rows) {
+    const body = toBuffer(unpackBody(packed));
+    bytes += body.length;
+    if (bytes > maxBytes && segments.length > 0) break;
+    segments.push({ seq_from, seq_to, ts_from, ts_to, body });
+  }
+  return segments;
+}
+
+export function recomputeDigest(db: Database, runId: string): string {
+  const bodies = db
+    .prepare(`SELECT body, ${PACKED} FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY seq_from`)
+    .iterate(runId) as Iterable<PackedBody>;
+  let digest = FIRST_DIGEST;
+  for (const body of bodies) digest = nextDigest(digest, unpackBody(body));
+  return digest;
 }

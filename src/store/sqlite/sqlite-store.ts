@@ -1,14 +1,13 @@
-// The store in one SQLite file. Reading is synchronous inside; what is written waits for the end of the moment, for
-// others that write too.
+// The store in one SQLite file. Reads are synchronous; writes of one event-loop tick are committed together.
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { tombstoneOf, UNTRACED } from '../audit.js';
-import { FIRST_DIGEST, nextDigest } from '../digest.js';
+import { FIRST_DIGEST } from '../digest.js';
 import {
   EMPTY_JOURNAL,
+  type AppendOutcome,
   type CommitListener,
-  type CommitOutcome,
   type Committed,
   type CreateOutcome,
   type DeleteOutcome,
@@ -24,12 +23,13 @@ import {
   type ProfileTotals,
   type Protocol,
   type ReadRange,
-  type RunChange,
+  type RunAppend,
   type RunFilter,
   type RunRecord,
   type SegmentRange,
   type Store,
 } from '../store.js';
+import { rowsOf } from '../row-changes.js';
 import { appendAudit } from './access.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import {
@@ -38,14 +38,21 @@ import {
   insertDelivery,
   nextDelivery,
   nextDeliveryAt,
-  settleDelivery,
+  finishDelivery,
 } from './deliveries.js';
 import { listByPrefix, listByTail, listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
 import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
 import type { Database, Statement } from './open-database.js';
-import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
-import { inBounds, prepareRead, prepareReadLines, type ReadJournal, type ReadLines } from './read-journal.js';
+import {
+  listSegments,
+  prepareRead,
+  prepareReadLines,
+  readSegments,
+  recomputeDigest,
+  type ReadJournal,
+  type ReadLines,
+} from './read-journal.js';
 import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
@@ -65,7 +72,7 @@ type StateRow = Pick<
 > & { readonly engine: string };
 
 export class SqliteStore implements Store {
-  readonly isAlone = true;
+  readonly isComplete = true;
   readonly summaries: SqliteSummaries;
   readonly #db: Database;
   readonly #append: AppendJournal;
@@ -151,7 +158,8 @@ export class SqliteStore implements Store {
       );
     for (const [key, value] of Object.entries(run.spec.labels))
       this.#db.prepare('INSERT INTO run_labels (run_id, key, value) VALUES (?, ?, ?)').run(run.run_id, key, value);
-    // The database of a predecessor may have a row of this request, of a run that was never here: the new one counts.
+    // The database of a predecessor may have a row for this request, of a run that was never stored here: the new run
+    // replaces it.
     this.#db
       .prepare(
         'INSERT OR REPLACE INTO request_interactive_runtime (request_id, effective_session_timeout_sec, ' +
@@ -166,26 +174,36 @@ export class SqliteStore implements Store {
     this.#setHeads(run.run_id, this.#append(run.run_id, EMPTY_JOURNAL, run.journal), run.created_at);
   }
 
-  commit(change: RunChange): Promise<CommitOutcome> {
-    const { run_id: runId, expect, now, set, journal, turn, handle, ask, resolve, create, deliveries = [] } = change;
+  append({
+    run_id: runId,
+    expect,
+    now,
+    epoch,
+    lines,
+    before,
+    after,
+    create,
+    deliveries = [],
+  }: RunAppend): Promise<AppendOutcome> {
+    const rows = rowsOf(before, after);
     let isCreated = false;
     return this.#writes.add(
-      (): CommitOutcome => {
+      (): AppendOutcome => {
         const run = this.#selectState.get(runId) as StateRow | undefined;
         if (!run) return { committed: false, reason: 'unknown_run' };
         if (run.epoch !== expect.epoch) return { committed: false, reason: 'epoch' };
-        if (run.status !== expect.status) return { committed: false, reason: 'status' };
+        if (run.status !== before.status) return { committed: false, reason: 'status' };
         if (run.rasp_seq !== expect.rasp_seq) return { committed: false, reason: 'seq' };
-        if (resolve && !resolveInteraction(this.#db, runId, resolve))
+        if (rows?.resolved && !resolveInteraction(this.#db, runId, rows.resolved))
           return { committed: false, reason: 'interaction' };
-        if (set) setColumns(this.#db, runId, { set, now });
-        if (handle) setHandle(this.#db, run.request_id, { handle, now });
-        if (ask) insertInteraction(this.#db, runId, ask);
-        if (turn) insertTurn(this.#db, run, turn);
-        const before: JournalHeads = { rasp_seq: run.rasp_seq, fcmp_seq: run.fcmp_seq, ts: run.ts, digest: run.digest };
-        const heads = journal ? this.#append(runId, before, journal) : before;
+        if (rows || epoch !== undefined) setColumns(this.#db, runId, { run: rows?.run ?? {}, epoch, now });
+        if (rows?.handle) setHandle(this.#db, run.request_id, { handle: rows.handle, now });
+        if (rows?.asked) insertInteraction(this.#db, runId, rows.asked);
+        if (rows?.turn) insertTurn(this.#db, run, rows.turn);
+        const head: JournalHeads = { rasp_seq: run.rasp_seq, fcmp_seq: run.fcmp_seq, ts: run.ts, digest: run.digest };
+        const heads = lines ? this.#append(runId, head, lines) : head;
         this.#setHeads(runId, heads, now);
-        for (const delivery of deliveries) insertDelivery(this.#db, runId, heads, now, delivery);
+        for (const delivery of deliveries) insertDelivery(this.#db, delivery, { runId, heads, now });
         isCreated = create !== undefined && run.cancel_requested_json === null && !this.#isKnown(create.request_id);
         if (create && isCreated) this.#insertRun(create);
         return { committed: true, heads };
@@ -194,17 +212,17 @@ export class SqliteStore implements Store {
         if (!committed) return;
         this.#tell({
           run_id: runId,
-          journal,
-          status: set?.status,
-          asked: ask?.interaction_id,
-          resolved: resolve?.interaction_id,
+          journal: lines,
+          status: rows?.reached,
+          asked: rows?.asked?.interaction_id,
+          resolved: rows?.resolved?.interaction_id,
           origin: 'here',
           ms,
         });
         if (create && isCreated)
           this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
       },
-      bytesOf(journal) + bytesOf(create?.journal),
+      bytesOf(lines) + bytesOf(create?.journal),
     );
   }
 
@@ -213,7 +231,7 @@ export class SqliteStore implements Store {
     return () => this.#listeners.delete(listener);
   }
 
-  // Nobody else writes to this file, so nothing is ever missed.
+  // No other process writes to this file, so no commit is ever missed.
   onMissed(): () => void {
     return () => {};
   }
@@ -223,7 +241,7 @@ export class SqliteStore implements Store {
       try {
         listener(commit);
       } catch {
-        // It is committed, whatever a listener makes of it.
+        // The commit is done, whatever the listener does.
       }
     }
   }
@@ -241,9 +259,9 @@ export class SqliteStore implements Store {
           .get(runId) as Deletable | undefined;
         if (!run) return 'unknown_run';
         if (!damaged && !isTerminal(run.status)) return 'not_ended';
-        // Those that continue it live in its home, with its session.
+        // Runs that continue it use its home and its session.
         if (run.continues !== 1 && findInHome(this.#db, run.home, runId)) return 'session_in_use';
-        // A fork of it has a home of its own, but not a folder to work in.
+        // A fork has its own home, but works in this folder.
         if (run.cwd?.includes(runId) && findAtWork(this.#db, run.cwd, runId)) return 'session_in_use';
         keepTurns(this.#db, runId);
         this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
@@ -382,11 +400,6 @@ export class SqliteStore implements Store {
     ).map((row) => row.run_id);
   }
 
-  async claimQueued(limit: number, except: readonly string[]): Promise<string[]> {
-    const known = new Set(except);
-    return (await this.listQueued(limit + known.size)).filter((runId) => !known.has(runId)).slice(0, limit);
-  }
-
   markStarting(runId: string): Promise<void> {
     return this.#writes.add(
       () => void this.#db.prepare(`UPDATE runs SET at_work = 1 WHERE run_id = ? AND status = 'queued'`).run(runId),
@@ -418,21 +431,15 @@ export class SqliteStore implements Store {
   }
 
   async listSegments(runId: string, protocol: Protocol): Promise<SegmentRange[]> {
-    return this.#db
-      .prepare(
-        `SELECT ${['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ')} FROM segments
-          WHERE run_id = ? AND protocol = ? ORDER BY segments.seq_from`,
-      )
-      .all(runId, protocol) as unknown as SegmentRange[];
+    return listSegments(this.#db, runId, protocol);
+  }
+
+  async readSegments(...[runId, protocol, afterSeq, maxBytes]: Parameters<Store['readSegments']>) {
+    return readSegments(this.#db, runId, protocol, { afterSeq, maxBytes });
   }
 
   async recomputeDigest(runId: string): Promise<string> {
-    const bodies = this.#db
-      .prepare(`SELECT body, ${PACKED} FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY seq_from`)
-      .iterate(runId) as Iterable<PackedBody>;
-    let digest = FIRST_DIGEST;
-    for (const body of bodies) digest = nextDigest(digest, unpackBody(body));
-    return digest;
+    return recomputeDigest(this.#db, runId);
   }
 
   async nextDelivery(now: number, except: readonly string[] = []): Promise<Delivery | null> {
@@ -443,8 +450,8 @@ export class SqliteStore implements Store {
     return nextDeliveryAt(this.#db, except);
   }
 
-  settleDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean> {
-    return this.#writes.add(() => settleDelivery(this.#db, deliveryId, outcome));
+  finishDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean> {
+    return this.#writes.add(() => finishDelivery(this.#db, deliveryId, outcome));
   }
 
   async countDeliveries(): Promise<{ pending: number; given_up: number }> {

@@ -1,5 +1,5 @@
-// What the parsers made of the turns: one row a turn, the sums over them by engine and profile, and the sums of deleted
-// runs.
+// Counts how much of the output of each turn the parser understood: one row per turn, sums by engine and profile, and
+// the sums of deleted runs.
 import {
   addUpTurns,
   MEASURES,

@@ -1,13 +1,13 @@
-// Notices that the files of an open database were deleted or replaced. SQLite goes on writing into files that have no
-// name any more, and all of that would be lost with the process; so a commit is acknowledged only if its files are
-// still at their place.
+// Notices that the files of an open database were deleted or replaced. SQLite would continue to write into files
+// without a name, and all of that would be lost when the process exits; so a commit is acknowledged only if its files
+// are still in place.
 import { statSync, type BigIntStats } from 'node:fs';
-import { RequestError } from '../../run/request-error.js';
+import { refusal, type RequestError } from '../../run/request-error.js';
 
-// Throws if a file is not the one that was open before.
+// Throws if a file is not the one that was opened.
 export type CheckFiles = () => void;
 
-// The database must be open. The write-ahead log is made by the first commit and stays until the database is closed.
+// The database must be open. The first commit creates the write-ahead log, which remains until the database is closed.
 export function watchFiles(path: string): CheckFiles {
   const known = new Map<string, string>([[path, identify(path) ?? '']]);
   return () => {
@@ -26,9 +26,5 @@ function identify(path: string): string | null {
 }
 
 function lost(path: string): RequestError {
-  return new RequestError(
-    'DATA_DIR_UNUSABLE',
-    `${path} was deleted or replaced while Parley was using it. Nothing more is accepted, because it would be ` +
-      'lost. Put the original file back, or restart Parley to use what is there now.',
-  );
+  return refusal('DATA_DIR_UNUSABLE.replaced', { path });
 }

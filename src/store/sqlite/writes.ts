@@ -1,15 +1,15 @@
-// Everything that is written, in the order in which it was asked for: what comes in one moment is one transaction, so
-// that many runs at once cost the disk one write and not one each. Nobody is answered before his part is on the disk.
+// Commits writes in the order of the calls. All writes of one event-loop tick share a transaction, so that many
+// concurrent runs cost the disk one write. A call resolves only after its part is on the disk.
 import { rollback, type Database } from './open-database.js';
 import type { CheckFiles } from './watch-files.js';
 
-// A transaction with more than this blocks other work for too long: what is beyond it is written in another one.
+// A larger transaction would block other work for too long: the rest is written in another one.
 const GROUP_BYTES = 1024 * 1024;
 
 interface Write {
   readonly bytes: number;
   readonly work: () => unknown;
-  // It is on the disk.
+  // Called when the write is on the disk.
   readonly done: (result: unknown) => void;
   readonly fail: (error: unknown) => void;
 }
@@ -38,7 +38,7 @@ export class Writes {
     });
   }
 
-  // Writes all that waits, without waiting for more.
+  // Writes everything that is queued, without waiting for more.
   flush(): void {
     while (this.#waiting.length > 0) this.#write(this.#nextGroup());
   }
@@ -49,7 +49,7 @@ export class Writes {
     const group = this.#nextGroup();
     const isLast = this.#waiting.length === 0;
     this.#write(group);
-    // What was added meanwhile to an empty list has its own turn.
+    // Writes that were queued meanwhile have their own tick.
     if (!isLast) setImmediate(() => this.#writeGroups());
   }
 
@@ -59,14 +59,14 @@ export class Writes {
     return this.#waiting.splice(0, beyond < 0 ? this.#waiting.length : beyond);
   }
 
-  // What cannot be written together is written in halves: one that is wrong, or too large for what room is left, must
-  // not take the others with it.
+  // If a group cannot be written together, it is split in halves: an invalid write, or one that is too large for the
+  // remaining space, must not fail the others.
   #write(group: readonly Write[]): void {
     try {
       this.#checkFiles();
       this.#db.exec('BEGIN IMMEDIATE');
     } catch (error) {
-      // Somebody else has the file: each would wait for it in vain.
+      // Another process has locked the file: each part would wait for it in vain.
       for (const { fail } of group) fail(error);
       return;
     }
@@ -81,7 +81,7 @@ export class Writes {
       this.#write(group.slice(0, half));
       return this.#write(group.slice(half));
     }
-    // What was committed into files that are gone is not acknowledged.
+    // A commit into deleted files is not acknowledged.
     try {
       this.#checkFiles();
     } catch (error) {

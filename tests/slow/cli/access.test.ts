@@ -79,7 +79,7 @@ test('link makes a code for a person, warns about loopback, and draws a QR code 
   const site = createSite();
   expect(await parley(site, ['link'])).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/No server is running on .*parley serve/) as string,
+    stderr: expect.stringMatching(/No server is running for .*parley serve/) as string,
   });
   await parley(site, ['token', 'add', 'anna-phone', '--person', 'anna', '--role', 'viewer']);
   const server = await startServer(site);
@@ -224,7 +224,7 @@ test('the journal has token, run and settings changes without secrets, and tampe
   ]);
 });
 
-test('a test delivery to a webhook is signed, and what came of it is reported', async () => {
+test('a test delivery to a webhook is signed, and its result is reported', async () => {
   const site = createSite();
   const bodies: { headers: Record<string, unknown>; body: Record<string, unknown> }[] = [];
   const receiver = createServer((request, response) => {

@@ -55,14 +55,14 @@ describe('run', () => {
     const { code, stdout, stderr } = await parley(site, ['run', 'rehearsal', '[[fail]]']);
     expect(code).toBe(1);
     expect(stdout).toContain('ENGINE_TURN_FAILED');
-    expect(stderr).toMatch(/^Try again: parley retry run_\w+ /);
+    expect(stderr).toMatch(/^Retry: parley retry run_\w+ /);
   });
 
   test('a question is exit code 3, and says how to answer', async () => {
     const { code, stdout, stderr } = await parley(createSite(), ['run', 'rehearsal', '[[ask Which?|A|B]]', '-i']);
     expect(code).toBe(3);
     expect(stdout).toMatch(/\? Which\?\n {2}1\) A\n {2}2\) B\n/);
-    expect(stderr).toMatch(/^waits for an answer: run_\w+\n {2}parley reply run_\w+\n$/);
+    expect(stderr).toMatch(/^waiting for you: run_\w+\n {2}parley reply run_\w+\n$/);
   });
 
   test('as JSON: every event, then the run; the prompt may come by stdin, the result must fit a schema', async () => {
@@ -106,7 +106,7 @@ describe('run', () => {
     expect(last(other.stderr)).toMatchObject({ error: { code: 'REQUEST_ID_CONFLICT' } });
   });
 
-  test('each of the engines is found by its variable, asks, and goes on in its session after the reply', async () => {
+  test('each engine is found by its variable, asks, and continues its session after the reply', async () => {
     await Promise.all(
       STAND_INS.map(async (engine) => {
         const site = createSite();
@@ -146,7 +146,7 @@ async function createWaiting(prompt: string): Promise<Site> {
 }
 
 describe('reply', () => {
-  test('a number chooses an option; words, stdin and --value are taken as they are; a key counts once', async () => {
+  test('a number chooses an option; words, stdin and --value are used as given; a key applies once', async () => {
     const site = await createWaiting('[[ask Which?|A|B]][[done 1]]');
     const bad = await parley(site, ['reply', 'last', '3']);
     expect(bad).toMatchObject({
@@ -184,7 +184,7 @@ describe('reply', () => {
     });
     expect(await parley(site, ['reply', 'last', '--value', '{no'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--value needs JSON') as string,
+      stderr: expect.stringContaining('--value takes JSON') as string,
     });
     const refused = await parley(site, ['reply', 'last', '--value', '"yes"', '--json']);
     expect({ code: refused.code, error: last(refused.stderr)['error'] }).toMatchObject({
@@ -264,7 +264,7 @@ test('the commands that only look: ls, show, watch, logs, verify, replay', async
   const listing = async (): Promise<void> => {
     expect(await look('ls', '-q')).toBe(`${newest}\n${oldest}\n`);
     expect(await look('ls')).toMatch(
-      /^RUN +STATUS +ENGINE +AGE +PROMPT\n(?:\w{6} +(?:waiting_user|succeeded) +rehearsal .*\n){2}$/,
+      /^RUN +STATUS +ENGINE +AGE +PROMPT\n(?:\w{6} +(?:waiting for you|succeeded) +rehearsal .*\n){2}$/,
     );
     expect(expectLines(await look('ls', '--json'))).toHaveLength(2);
     expect(await look('ls', '-q', '--status', 'waiting_user')).toBe(`${newest}\n`);
@@ -273,7 +273,7 @@ test('the commands that only look: ls, show, watch, logs, verify, replay', async
     expect(await look('ls', '-q', '-n', '1')).toBe(`${newest}\n`);
     // A part of an id will do.
     expect(await look('show', oldest.slice(-8).toLowerCase())).toMatch(
-      new RegExp(`^run +${oldest}\nstatus +succeeded, attempt 1[^]*label +a=b[^]*One\\.[^]*✓ done`),
+      new RegExp(`^run +${oldest}\nstatus +succeeded, turn 1[^]*label +a=b[^]*One\\.[^]*✓ done`),
     );
     expect(expectLines(await look('show', newest, '--json'))).toMatchObject([
       { run: { run_id: newest, interaction: { state: 'pending' } } },
@@ -286,7 +286,7 @@ test('the commands that only look: ls, show, watch, logs, verify, replay', async
       code: 3,
       stdout: expect.stringContaining('? Well?') as string,
     });
-    expect(await look('replay', oldest)).toContain('byte for byte what is stored');
+    expect(await look('replay', oldest)).toContain('identical to the stored ones, byte for byte');
     expect(expectLines(await look('replay', oldest, '--json'))).toMatchObject([
       { ok: true, differs_at: null, events: events.length },
     ]);

@@ -1,4 +1,4 @@
-// Help, completion and the demo: what a newcomer meets first is right.
+// Help, completion and the demo: the first things that a newcomer sees.
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,6 +27,7 @@ const COMMANDS = [
   'open',
   'migrate',
   'import',
+  'config',
   'doctor',
   'demo',
   'contract',
@@ -52,7 +53,7 @@ test('every command has help with a description, and its examples use only exist
       .filter((name) => name !== 'help' && name !== 'parley'),
   ).toEqual(COMMANDS);
   expect(general).toContain(
-    'Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waiting for an answer, 4 canceled, 130 interrupted',
+    'Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waiting for you, 4 canceled,\n130 interrupted',
   );
   const helps = new Map<string, string>();
   await Promise.all(COMMANDS.map(async (command) => helps.set(command, await helpOf(site, command))));
@@ -113,14 +114,12 @@ test('the completion for bash loads, and completes commands, options and the run
   }
 });
 
-test('parley demo keeps its promise in under 20 seconds, and leaves nothing behind', async () => {
+test('parley demo recovers after it killed every process, and leaves nothing behind', async () => {
   const site = createSite();
   const folder = join(site.root, 'tmp');
   mkdirSync(folder);
-  const begun = performance.now();
   const { code, stdout, stderr } = await parley(site, ['demo'], { env: { TMPDIR: folder } });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(performance.now() - begun).toBeLessThan(20_000);
   const steps = [
     /1\. An agent is started/,
     /How shall I go on\?/,
@@ -149,15 +148,15 @@ test('a demo that is interrupted leaves no process behind', async () => {
   await untilGone(Number(/orchestrated by process (\d+)/.exec(stdout)?.[1]));
 });
 
-test('a demo that is kept can be looked at', async () => {
+test('the data of a kept demo can be inspected', async () => {
   const site = createSite();
   const { code, stdout } = await parley(site, ['demo', '--keep'], { env: { TMPDIR: site.root } });
   expect(code).toBe(0);
   const data = /kept in (\S+): parley show last --data/.exec(stdout)?.[1] ?? '';
-  expect((await parley(site, ['show', 'last', '--data', data])).stdout).toMatch(/status +succeeded, attempt 2/);
+  expect((await parley(site, ['show', 'last', '--data', data])).stdout).toMatch(/status +succeeded, turn 2/);
 });
 
-test('what is not built yet says how to build it', async () => {
+test('an unbuilt program prints how to build it', async () => {
   const site = createSite();
   const bin = join(site.root, 'copy', 'bin');
   mkdirSync(bin, { recursive: true });

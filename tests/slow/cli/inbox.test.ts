@@ -12,7 +12,7 @@ async function ask(site: Site, prompt: string): Promise<string> {
   return (JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { run: { run_id: string } }).run.run_id;
 }
 
-test('inbox lists what waits, oldest first, and answers one after the other by number', async () => {
+test('inbox lists waiting questions, oldest first, and answers them by number', async () => {
   const site = createSite();
   expect((await parley(site, ['inbox'])).stderr).toBe('Nothing is waiting for you.\n');
   const ids = [
@@ -59,7 +59,7 @@ test('reply last answers the newest run that waits, and says so when none does',
   expect(code, stderr).toBe(0);
   const again = await parley(site, ['reply', 'last', 'A']);
   expect(again.code).toBe(1);
-  expect(again.stderr).toContain('No run is waiting for an answer.');
+  expect(again.stderr).toContain('No run is waiting for you.');
 });
 
 test('a run started in a terminal may ask, one from a script may not, and both can be chosen', async () => {

@@ -1,4 +1,4 @@
-// Ctrl-C at each stage, and the signals that a script sends: nothing is lost, and what was canceled is gone.
+// Ctrl-C at each stage, and signals of scripts: nothing is lost, and canceled work has stopped.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -37,7 +37,7 @@ test('while the engine works: left running, it comes to its end by itself', asyn
   ]);
   await pty.waitFor(WORKING);
   pty.interrupt();
-  await pty.waitFor(/still at work\.\s+\[l\]eave it running, \[c\]ancel it[^]*> /);
+  await pty.waitFor(/still working\.\s+\[l\]eave it running, \[c\]ancel it[^]*> /);
   pty.write('l\n');
   expect(await pty.exit).toBe(130);
   expect(pty.output()).toMatch(/left running: run_\w+\r\n {2}parley watch run_\w+ /);
@@ -58,7 +58,7 @@ test('while the engine works: canceled, exit code 4 and no process is left', asy
   await untilFree(site);
 });
 
-test('while the engine works: Enter goes on watching and nothing was missed; a second Ctrl-C leaves', async () => {
+test('while the engine works: Enter resumes watching without gaps; a second Ctrl-C leaves', async () => {
   const site = createSite();
   const pty = onTerminal(site, [
     'run',
@@ -122,7 +122,7 @@ test('at a question: left waiting is exit code 3, canceled is 4, Enter goes back
   const pty = onTerminal(site, ['run', 'rehearsal', '[[ask Which?|A|B]][[ask And then?|C|D]]', '-i']);
   await pty.waitFor('or text ');
   pty.interrupt();
-  await pty.waitFor(/The question waits\.[^]*> /);
+  await pty.waitFor(/The question is waiting for you\.[^]*> /);
   pty.write('\n');
   await pty.waitFor('or text ');
   pty.write('1\n');
@@ -183,7 +183,7 @@ test('a signal that comes while the worker starts cancels the run as well', asyn
   expect(await enginesOf(site)).toEqual([]);
 });
 
-test('SIGTERM to a worker shuts it down: its run is ended with its code, and who watches is told', async () => {
+test('SIGTERM to a worker ends its run with its code, and watchers see it', async () => {
   const site = createSite();
   const command = start(site, ['run', 'rehearsal', hang]);
   await command.waitFor('At work.');

@@ -40,7 +40,7 @@ describe('a terminal of 24 columns', () => {
     );
     await pty.waitFor('or text ');
     pty.interrupt();
-    await pty.waitFor(/The question waits\.[^]*> /);
+    await pty.waitFor(/The question is\s+waiting\s+for\s+you\.[^]*> /);
     pty.write('\n');
     await pty.waitFor('or text ');
     pty.write('1\n');
@@ -64,7 +64,7 @@ describe('a terminal of 24 columns', () => {
     const pty = onTerminal(site, ['run', 'rehearsal', `[[answer ${CHINESE}]][[hang]]`], { cols: 24 });
     await pty.waitFor('谢谢你的');
     pty.interrupt();
-    await pty.waitFor(/still at\s+work\.[^]*> /);
+    await pty.waitFor(/still\s+working\.[^]*> /);
     expectFits(pty.output(), 24);
     pty.write('c\n');
     expect(await pty.exit).toBe(4);

@@ -1,4 +1,4 @@
-// What can be wrong before anything begins: each is told in one sentence with what to do, and nothing is half written.
+// Mistakes before anything starts: each is reported in one sentence with a way out, and nothing is half written.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -10,14 +10,14 @@ type Mistake = readonly [name: string, args: readonly string[], code: number, to
 // Nothing may be stored by any of them.
 const REFUSED: readonly Mistake[] = [
   ['a command that does not exist', ['runn', 'codex', 'hi'], 2, "unknown command 'runn'\n(Did you mean run?)"],
-  ['no prompt', ['run', 'rehearsal'], 2, /missing required argument 'prompt'\n\(parley run --help tells more\)/],
+  ['no prompt', ['run', 'rehearsal'], 2, /missing required argument 'prompt'\nRun `parley run --help` for usage\./],
   ['an empty prompt', ['run', 'rehearsal', '  '], 2, 'The prompt is empty'],
   ['an empty prompt from stdin', ['run', 'rehearsal', '-'], 2, 'The prompt is empty'],
   [
     'a prompt without quotes',
     ['run', 'rehearsal', 'fix', 'the', 'build'],
     2,
-    /too many arguments[^]*the prompt is one argument: put it in quotes/,
+    /too many arguments[^]*The prompt is one argument: put it in quotes/,
   ],
   [
     'an engine without the command',
@@ -29,13 +29,13 @@ const REFUSED: readonly Mistake[] = [
     'an unknown engine',
     ['run', 'claude', 'hi'],
     2,
-    /the engines are codex, codex-app-server, gemini, iflow, opencode, rehearsal\n {2}parley doctor/,
+    /The engines are codex, codex-app-server, gemini, iflow, opencode, rehearsal\.\n {2}parley doctor/,
   ],
   [
     'a folder that is not there',
     ['run', 'rehearsal', 'hi', '--cwd', 'nowhere'],
     2,
-    /the folder \S+nowhere does not exist/,
+    /The folder \S+nowhere does not exist\./,
   ],
   ['a folder that is a file', ['run', 'rehearsal', 'hi', '--cwd', 'file.json'], 2, 'is not a directory'],
   [
@@ -48,13 +48,13 @@ const REFUSED: readonly Mistake[] = [
     'a schema that is not there',
     ['run', 'rehearsal', 'hi', '--schema', 'none.json'],
     2,
-    'cannot read the schema "none.json"',
+    'The schema "none.json" cannot be read',
   ],
   [
     'a schema that is not JSON',
     ['run', 'rehearsal', 'hi', '--schema', 'torn.json'],
     2,
-    'the schema "torn.json" is not a JSON object',
+    'The schema "torn.json" is not a JSON object.',
   ],
   [
     'a schema that is no schema',
@@ -66,21 +66,21 @@ const REFUSED: readonly Mistake[] = [
     'an option without a value',
     ['run', 'rehearsal', 'hi', '-o', 'max_attempt'],
     2,
-    '--option needs name=value, not "max_attempt"',
+    '--option takes name=value, not "max_attempt".',
   ],
   [
     'an option that does not exist',
     ['run', 'rehearsal', 'hi', '-o', 'max_attempts=3'],
     2,
-    /there is no runtime option "max_attempts"; did you mean "max_attempt"\? the options are .*max_attempt/,
+    /There is no runtime option "max_attempts"\. Did you mean "max_attempt"\? The options are .*max_attempt/,
   ],
   [
     'an option of the wrong kind',
     ['run', 'rehearsal', 'hi', '-o', 'max_attempt=many'],
     2,
-    'runtime option max_attempt cannot be "many"',
+    'Runtime option max_attempt cannot be "many"',
   ],
-  ['a label without a name', ['run', 'rehearsal', 'hi', '-l', '=x'], 2, '--label needs name=value'],
+  ['a label without a name', ['run', 'rehearsal', 'hi', '-l', '=x'], 2, '--label takes name=value'],
   [
     'a permission that does not exist',
     ['run', 'rehearsal', 'hi', '-p', 'root'],
@@ -88,17 +88,12 @@ const REFUSED: readonly Mistake[] = [
     'Allowed choices are read-only, workspace-write, full',
   ],
   ['a run that does not exist', ['show', 'run_01ABC'], 1, 'There is no run "run_01ABC"'],
-  [
-    'the last run, where there is none',
-    ['reply', 'last', 'yes'],
-    1,
-    'There is no run "last": nothing was ever run in ',
-  ],
-  ['a status that does not exist', ['ls', '--status', 'waiting'], 2, /the statuses are queued, running, waiting_user/],
+  ['the last run, where there is none', ['reply', 'last', 'yes'], 1, 'There is no run "last": there are no runs in '],
+  ['a status that does not exist', ['ls', '--status', 'waiting'], 2, /The statuses are queued, running, waiting_user/],
   ['a count that is none', ['ls', '-n', 'many'], 2, 'Give a whole number.'],
-  ['verify without a run', ['verify'], 2, 'say which run, or --all'],
-  ['a shell that is not known', ['completion', 'tcsh'], 2, 'the shells are bash, zsh, fish'],
-  ['a recording without an engine', ['parse'], 2, 'say which engine printed it: --engine codex|'],
+  ['verify without a run', ['verify'], 2, 'Name a run, or give --all.'],
+  ['a shell that is not known', ['completion', 'tcsh'], 2, 'The shells are bash, zsh, fish.'],
+  ['a recording without an engine', ['parse'], 2, 'Name the engine that printed the output: --engine codex|'],
   ['the worker by hand', ['work'], 2, 'not by hand'],
 ];
 
@@ -150,20 +145,20 @@ test('an engine that is not installed: a forced run fails with its code and says
   const { code, stdout, stderr } = await parley(site, ['run', 'codex', 'hi', '--force'], { env });
   expect(code).toBe(1);
   expect(stdout).toMatch(/✗ failed: ENGINE_NOT_FOUND\n {2}codex not found: npm install -g @openai\/codex/);
-  expect(stderr).toMatch(/^parley doctor tells .*\nTry again: parley retry run_/);
+  expect(stderr).toMatch(/^parley doctor lists .*\nRetry: parley retry run_/);
   const doctor = await parley(site, ['doctor'], { env: { ...env, PARLEY_GEMINI_BIN: '/nowhere/gemini' } });
   expect(doctor.code).toBe(0);
   expect(doctor.stdout).toMatch(/– codex +codex not found: npm install/);
   expect(doctor.stdout).toMatch(/– gemini +PARLEY_GEMINI_BIN=\/nowhere\/gemini is not a program/);
 });
 
-test('an agent that asks where it may not: the run fails, and how to let it ask is said', async () => {
+test('an agent that asks in auto mode fails its run, and the message explains how to allow it', async () => {
   const { code, stdout, stderr } = await parley(createSite(), ['run', 'rehearsal', '[[ask Which?|A|B]]']);
   expect({ code, told: stdout.includes('AUTO_MODE_CANNOT_ASK') }).toEqual({ code: 1, told: true });
   expect(stderr).toMatch(/^The run was unattended\. Start it again with --interactive \(-i\)/);
 });
 
-describe('a data directory that cannot be used is told by every command, with exit code 1', () => {
+describe('every command reports an unusable data directory with exit code 1', () => {
   const COMMANDS = [['ls'], ['show', 'last'], ['run', 'rehearsal', 'hi'], ['doctor']] as const;
 
   async function expectTold(site: Site, data: string, told: string | RegExp): Promise<void> {
@@ -188,8 +183,8 @@ describe('a data directory that cannot be used is told by every command, with ex
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr:
-        'parley: the data directory /proc/parley cannot be made: it does not exist\n' +
-        '  parley doctor tells more; another directory is chosen with --data or PARLEY_DATA\n',
+        'parley: The data directory /proc/parley cannot be created: it does not exist\n' +
+        '  parley doctor explains more. Choose another directory with --data or PARLEY_DATA.\n',
     });
   });
 
@@ -215,13 +210,10 @@ describe('a data directory that cannot be used is told by every command, with ex
 
 test.each([
   ['{"slots":', /config\.json is not JSON/],
-  [
-    '{"slot":3}',
-    /config\.json: there is no setting "slot"; did you mean "slots"\? the settings are engines, env_passthrough, slots/,
-  ],
+  ['{"slot":3}', /config\.json: There is no setting "slot"\. Did you mean "slots"\?/],
   ['{"slots":"many"}', /config\.json: .*slots cannot be "many": it takes a whole number/],
   ['{"env_passthrough":["A B"]}', /config\.json: .*env_passthrough\[0\] cannot be "A B"/],
-])('a broken config.json (%s) is told before anything is written, and doctor tells of it too', async (text, told) => {
+])('a broken config.json (%s) is reported before anything is written, and by doctor', async (text, told) => {
   const site = createSite();
   mkdirSync(site.data);
   writeFileSync(join(site.data, 'config.json'), text);
@@ -236,14 +228,14 @@ test.each([
   expect((await parley(site, ['ls', '-q'])).code).toBe(0);
 });
 
-test('work that cannot be begun for a reason that nobody foresaw is told, and nothing waits for ever', async () => {
+test('work that cannot start for an unexpected reason is reported, and nothing waits for ever', async () => {
   const site = createSite();
   mkdirSync(site.data, { recursive: true });
   writeFileSync(join(site.data, 'runs'), 'a file where the folder of the runs should be');
   const { code, stderr } = await parley(site, ['run', 'rehearsal', 'hi']);
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^parley: the work could not be begun: ENOTDIR[^\n]*; see parley\.log in the data directory\n/,
+    /^parley: The worker process could not begin: ENOTDIR[^\n]*\. See parley\.log in the data directory\.\n/,
   );
   expect(readFileSync(join(site.data, 'parley.log'), 'utf8')).toContain('ENOTDIR');
 });

@@ -1,5 +1,4 @@
-// What a review of the command line found broken: each of these lost a run, applied an answer twice, or said what was
-// not so.
+// Regressions from a review of the command line: each lost a run, applied an answer twice, or printed something false.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -35,7 +34,7 @@ async function due(site: Site, prompt: string): Promise<string> {
   return runId;
 }
 
-describe('a question whose time is over', () => {
+describe('an expired question', () => {
   test('is not touched by a command that only cancels or deletes another run', async () => {
     const site = createSite();
     const first = await due(site, '[[ask One?|a|b]][[done {"decided":true}]]');
@@ -48,7 +47,7 @@ describe('a question whose time is over', () => {
     expect((await listRuns(site)).find(({ run_id: id }) => id === again)?.status).toBe('waiting_user');
   });
 
-  test('and that is answered too late is decided and played, and the person is told so', async () => {
+  test('and that is answered too late is decided by policy, and the person sees that', async () => {
     const site = createSite();
     const runId = await due(site, '[[ask One?|a|b]][[done {"decided":true}]]');
     const late = await parley(site, ['reply', runId, '1']);
@@ -66,7 +65,7 @@ test('the same answer with the same key never answers the next question', async 
   expect((await listRuns(site))[0]).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
 });
 
-test('cancel leaves the run alone that another worker plays, and says what became of its own', async () => {
+test('cancel leaves the run of another worker alone, and reports the result of its own', async () => {
   const site = createSite();
   const other = await waiting(site, '[[ask Other?]]');
   const played = await startDetached(site, 'rehearsal', '[[answer At work.]][[hang]]');
@@ -76,7 +75,7 @@ test('cancel leaves the run alone that another worker plays, and says what becam
   expect((await parley(site, ['cancel', played])).code).toBe(0);
   await untilFree(site);
   const again = await parley(site, ['cancel', await startAndEnd(site)]);
-  expect({ code: again.code, told: again.stderr.includes('has succeeded') }).toEqual({ code: 1, told: true });
+  expect({ code: again.code, told: again.stderr.includes('has already succeeded') }).toEqual({ code: 1, told: true });
 });
 
 async function startAndEnd(site: Site): Promise<string> {
@@ -86,14 +85,14 @@ async function startAndEnd(site: Site): Promise<string> {
   return runId;
 }
 
-test('rm deletes what was named when it was called, and nothing else', async () => {
+test('rm deletes the runs that were named at the call, and nothing else', async () => {
   const site = createSite();
   const [older, newest] = [await startAndEnd(site), await startAndEnd(site)];
   expect((await parley(site, ['rm', newest, 'last'])).stdout).toBe(`deleted ${newest}\n`);
   expect((await listRuns(site)).map(({ run_id: id }) => id)).toEqual([older]);
 });
 
-test('what is typed before there is a question does not answer it', async () => {
+test('text typed before a question appears does not answer it', async () => {
   const site = createSite();
   const pty = onTerminal(site, [
     'run',
@@ -111,7 +110,7 @@ test('what is typed before there is a question does not answer it', async () => 
   expect(pty.output()).not.toContain('answered by root: approve');
 });
 
-test('verify of a run that is being played accuses nobody', async () => {
+test('verify of a running run reports no false finding', async () => {
   const site = createSite();
   const runId = await startDetached(site, 'rehearsal', '[[events 20000 50]][[done 1]]');
   for (let status = ''; status !== 'succeeded'; status = (await listRuns(site))[0]?.status ?? '') {
@@ -120,7 +119,7 @@ test('verify of a run that is being played accuses nobody', async () => {
   }
 });
 
-test('what was started is told without keys, and only to the owner', async () => {
+test('the started command is recorded without keys, readable by the owner only', async () => {
   const site = createSite();
   const runId = await startDetached(site, 'codex', '[[done 1]] sk-abcdefgh12345678');
   await untilRun(site, 'succeeded', runId);

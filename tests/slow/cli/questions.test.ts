@@ -59,7 +59,7 @@ test('/finish ends a conversation in which nothing was asked, and nothing else',
   pty.write('[[ask Really?|yes|no]]\n');
   await pty.waitFor(/\? Really\?[^]*or text /);
   pty.write('/finish\n');
-  await pty.waitFor('the agent asked something: answer it');
+  await pty.waitFor('the agent asked a question: answer it');
   await pty.waitFor('or text ');
   pty.write('1\n');
   await pty.waitFor(/The agent ended its turn[^]*> /);
@@ -72,7 +72,7 @@ test('/later and the end of input leave the question waiting, /cancel ends the r
   await pty.waitFor('or text ');
   pty.write('/later\n');
   expect(await pty.exit).toBe(3);
-  expect(pty.output()).toMatch(/waits for an answer: run_\w+\r\n {2}parley reply run_\w+/);
+  expect(pty.output()).toMatch(/waiting for you: run_\w+\r\n {2}parley reply run_\w+/);
   const again = onTerminal(site, ['reply', 'last']);
   await again.waitFor(/\? Well\?[^]*or text /);
   again.write('\u0004');
@@ -86,7 +86,7 @@ test('/later and the end of input leave the question waiting, /cancel ends the r
   // There is nothing to answer any more, and that is said.
   const late = onTerminal(site, ['reply', 'last'], { cols: 200 });
   expect(await late.exit).toBe(1);
-  expect(late.output()).toContain('No run is waiting for an answer.');
+  expect(late.output()).toContain('No run is waiting for you.');
 });
 
 test('an approval takes only its own letters, with a note', async () => {
@@ -201,13 +201,13 @@ test('a paste that is too long is refused whole, with the way out', async () => 
   const { site, pty } = await run('[[ask Tell me.]][[done 1]]');
   await pty.waitFor(/\? Tell me\.[^]*> /);
   pty.write(PASTE('x'.repeat(1_000_001)));
-  await pty.waitFor('more than 1,000,000 characters: nothing of it was taken');
+  await pty.waitFor('more than 1,000,000 characters: it was discarded');
   pty.write('short\n');
   expect(await pty.exit).toBe(0);
   expect(await answersOf(site)).toEqual(['short']);
 });
 
-test('what was pasted before there was a question is no answer to it', async () => {
+test('text pasted before a question appears is not an answer to it', async () => {
   const { site, pty } = await run('[[sleep 1500]][[ask Tell me.|a]][[done 1]]');
   pty.write(PASTE('early\rlines\r'));
   await pty.waitFor(/\? Tell me\.[^]*or text /);
@@ -259,7 +259,7 @@ test('an answer is kept for another try while somebody else has the directory', 
   expect(await pty.exit).toBe(0);
 });
 
-test('an answer whose time is over is decided without the person, where that was agreed', async () => {
+test('an expired question is decided without the person if the run allows that', async () => {
   const site = createSite();
   const pty = onTerminal(site, [
     'run',

@@ -116,7 +116,7 @@ test('a worker killed while its run is watched: the run ends with its code, watc
   const { code, stdout, stderr } = await command.ended;
   expect(code).toBe(1);
   expect(stdout).toContain('✗ failed: ORCHESTRATOR_RESTART_INTERRUPTED');
-  expect(stderr).toMatch(/^Try again: parley retry run_\w+ /);
+  expect(stderr).toMatch(/^Retry: parley retry run_\w+ /);
   // The engine that outlived its worker was ended too.
   expect((await enginesOf(site)).map(({ pid }) => pid)).not.toContain(engine);
   expect((await parley(site, ['verify', 'last'])).code).toBe(0);
@@ -127,7 +127,7 @@ test('a worker killed while its run is watched: the run ends with its code, watc
   expect((await listRuns(site)).map((run) => run.status)).toEqual(['canceled', 'failed']);
 });
 
-test('who only watches a run whose worker was killed is told, and nothing is changed', async () => {
+test('a watcher of a run whose worker was killed sees that, and nothing is changed', async () => {
   const site = createSite();
   await startDetached(site, 'rehearsal', hang);
   const watching = start(site, ['watch', 'last']);
@@ -136,11 +136,11 @@ test('who only watches a run whose worker was killed is told, and nothing is cha
   process.kill(workerOf(site), 'SIGKILL');
   const { code, stderr } = await watching.ended;
   expect(code).toBe(1);
-  expect(stderr).toMatch(/nobody works on run run_\w+ any more \(it is running\)\n {2}parley retry run_/);
+  expect(stderr).toMatch(/no process works on run run_\w+ any more \(running\)\n {2}parley retry run_/);
   expect((await listRuns(site))[0]?.status).toBe('running');
 });
 
-test('a second writer is told who has the directory; readers work meanwhile; cancel reaches the worker', async () => {
+test('a second writer sees who has the directory; readers work; cancel reaches the worker', async () => {
   const site = createSite();
   const runId = await startDetached(site, 'rehearsal', hang);
   await untilRun(site, 'running', runId);
@@ -148,8 +148,8 @@ test('a second writer is told who has the directory; readers work meanwhile; can
   const second = await parley(site, ['run', 'rehearsal', 'hi']);
   expect(second).toMatchObject({ code: 1, stdout: '' });
   expect(second.stderr).toBe(
-    `parley: the data directory ${site.data} is in use by process ${pid}, which works on ${runId}\n  ls, show and ` +
-      `watch work meanwhile; try again when it is done, or choose another directory with --data\n`,
+    `parley: The data directory ${site.data} is in use by process ${pid}, which works on ${runId}.\n  ls, show and ` +
+      `watch work meanwhile. Try again when that run waits or has ended, or choose another directory with --data.\n`,
   );
   const json = await parley(site, ['rm', runId, '--json']);
   expect({ code: json.code, error: expectLines(json.stderr)[0] }).toMatchObject({

@@ -1,4 +1,4 @@
-// parley token: made, listed without what they are, taken back; every mistake is told.
+// parley token: created, listed without secrets, revoked; every mistake is reported.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import type { Json } from '../../../src/kernel/json.js';
 import type { RaspEvent } from '../../../src/rasp/event.js';
-import type { RunChange } from '../../../src/store/store.js';
+import type { RunAppend } from '../../../src/store/store.js';
 import { Gate } from '../../support/gate.js';
 import { journalOf, processesOf } from '../../support/orchestrated.js';
 import { ADA, dataOf, gone, openResidentBench, withBench } from '../../support/resident-bench.js';
@@ -55,7 +55,7 @@ test.each([
   }),
 );
 
-test('a cancel stops the turn: nothing runs, the person has the next word, and the conversation goes on', async () =>
+test('a cancel stops the turn: nothing runs, the person replies next, the conversation continues', async () =>
   withBench(async (bench) => {
     const asked = await bench.play(`[[approve ${COMMAND}]]`);
     const stopped = await bench.reply(asked, { decision: 'cancel' });
@@ -66,7 +66,7 @@ test('a cancel stops the turn: nothing runs, the person has the next word, and t
     expect(await bench.pids(asked)).toHaveLength(1);
   }));
 
-test('a cancel of what has no such answer of its own interrupts the turn', async () =>
+test('a cancel of a request without a cancel answer interrupts the turn', async () =>
   withBench(async (bench) => {
     const asked = await bench.play('[[permissions]] [[hang]]');
     expect((await bench.pending(asked)).question).toMatchObject({ kind: 'approval', action: { kind: 'permissions' } });
@@ -132,7 +132,7 @@ test('two approvals at once are asked one after the other, in the same process, 
     expect(await bench.pids(first)).toHaveLength(1);
   }));
 
-describe('when the process that asked is gone', () => {
+describe('when the asking process has exited', () => {
   const PARKED = { settings: { residents: { parkAfterMs: 0, max: 8 } } };
 
   test.each([
@@ -140,7 +140,7 @@ describe('when the process that asked is gone', () => {
     { decision: 'approve_for_session', runs: 1 },
     { decision: 'decline', runs: 0 },
   ])(
-    '$decision is told to another one, and is applied when the agent asks for the same again',
+    '$decision goes to another process, and is applied when the agent asks for the same again',
     async ({ decision, runs }) =>
       withBench(async (bench) => {
         const asked = await bench.play(`[[approve ${COMMAND}]] [[done 1]]`);
@@ -275,13 +275,13 @@ test.each([
           get: (target, name) => {
             const member = Reflect.get(target, name, target) as unknown;
             if (typeof member !== 'function') return member;
-            if (name !== 'commit') return member.bind(target) as unknown;
-            return async (change: RunChange) => {
-              if (change.journal?.rasp.bytes.includes('interaction.approval.applied')) {
+            if (name !== 'append') return member.bind(target) as unknown;
+            return async (change: RunAppend) => {
+              if (change.lines?.rasp.bytes.includes('interaction.approval.applied')) {
                 isHeld = true;
                 await gate.opened;
               }
-              return target.commit(change);
+              return target.append(change);
             };
           },
         }),

@@ -73,7 +73,7 @@ async function expectReadAgain(bench: ResidentBench, run: RunRecord): Promise<vo
   );
 }
 
-test('the turns of a conversation are played by one process, with deltas, tools and files as events', async () =>
+test('one process runs the turns of a conversation, with deltas, tools and files as events', async () =>
   withBench(async (bench) => {
     const first = await bench.play('[[reason I think.]] [[say One two three.]] [[run echo made > made.txt]]');
     expect(first.status).toBe('waiting_user');
@@ -98,7 +98,7 @@ test('the turns of a conversation are played by one process, with deltas, tools 
     await expectReadAgain(bench, last);
   }));
 
-test('a process that is not kept is replaced by one that goes on with the session', async () =>
+test('a process that is not kept is replaced by one that continues the session', async () =>
   withBench(async (bench) => {
     const first = await bench.play('[[say One.]]');
     await gone(first.run_id);
@@ -141,7 +141,7 @@ test('only the latest waiting processes up to the limit are kept; the other runs
     { settings: { residents: { parkAfterMs: 1_000_000, max: 2 } } },
   ));
 
-test('an auto run is over with its turn, and nothing stays; one that asks for leave fails', async () =>
+test('an auto run ends with its turn, and no process stays; one that asks for permission fails', async () =>
   withBench(async (bench) => {
     expect(await bench.play('[[say Done it.]]', { execution_mode: 'auto' })).toMatchObject({
       status: 'succeeded',
@@ -160,7 +160,7 @@ describe.each([
 ])('answered to $kept', ({ changes }) => {
   const parks = 'settings' in changes;
 
-  test('what the agent asked by its tool is answered once', async () =>
+  test('a question of the tool is answered once', async () =>
     withBench(async (bench) => {
       const run = await bench.play('[[ask Which one? | red | blue]] [[done 1]]');
       expect((await bench.pending(run)).question).toMatchObject({

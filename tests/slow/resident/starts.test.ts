@@ -1,4 +1,4 @@
-// A start that hangs: whoever wants the run to end, or the server to stop, does not wait for it.
+// A start that hangs: canceling the run or stopping the server does not wait for it.
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -11,7 +11,7 @@ async function openHanging(): Promise<ResidentBench> {
   const program = join(root, 'hangs');
   writeFileSync(program, '#!/bin/sh\ntrap "" TERM\nwhile :; do sleep 1; done\n');
   chmodSync(program, 0o755);
-  return openResidentBench({ root, host: { findProgram: async () => [program] } });
+  return openResidentBench({ root, runtime: { findProgram: async () => [program] } });
 }
 
 async function begin(bench: ResidentBench, runtime_options = {}): Promise<string> {

@@ -2,11 +2,11 @@
 // resume plays it; with the setting off nothing of it is there.
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createEngineHost } from '../../../src/host/engine-host.js';
-import { DEFAULT_SETTINGS } from '../../../src/host/settings.js';
-import { startResident } from '../../../src/host/start-resident.js';
+import { createEngineRuntime } from '../../../src/machine/create-engine-runtime.js';
+import { DEFAULT_SETTINGS } from '../../../src/settings/settings.js';
+import { startResident } from '../../../src/app-server/start-resident.js';
 import { systemClock } from '../../../src/kernel/clock.js';
-import type { EngineHost } from '../../../src/journal/deps.js';
+import type { EngineRuntime } from '../../../src/machine/engine-runtime.js';
 import { viewProfile, viewRun } from '../../../src/journal/run-view.js';
 import { findEngine } from '../../../src/engines/registry.js';
 import { systemTimers } from '../../../src/process/timers.js';
@@ -30,10 +30,10 @@ async function openSticky(
   {
     startResident: start,
     ...changes
-  }: Parameters<typeof openResidentBench>[0] & Pick<EngineHost, 'startResident'> = {},
+  }: Parameters<typeof openResidentBench>[0] & Pick<EngineRuntime, 'startResident'> = {},
 ): Promise<ResidentBench> {
   const env: Record<string, string> = kind === 'resumes' ? {} : { STAND_IN_RESUME: 'no' };
-  const probing = createEngineHost(
+  const probing = createEngineRuntime(
     {
       user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } },
       node: process.execPath,
@@ -50,13 +50,13 @@ async function openSticky(
     env,
     settings: { residents: { parkAfterMs: 0, max: 0 } },
     ...changes,
-    host: { ...probesOf(probing), ...(start ? { startResident: start } : {}) },
+    runtime: { ...probesOf(probing), ...(start ? { startResident: start } : {}) },
   });
   opened.push(bench);
   return bench;
 }
 
-function probesOf({ knownResume, probeResume }: EngineHost): Partial<EngineHost> {
+function probesOf({ knownResume, probeResume }: EngineRuntime): Partial<EngineRuntime> {
   return { ...(knownResume ? { knownResume } : {}), ...(probeResume ? { probeResume } : {}) };
 }
 
@@ -88,7 +88,7 @@ async function failed(bench: ResidentBench, run: RunRecord): Promise<RunRecord> 
   return expectSound(bench, run.run_id);
 }
 
-test('where the probe passes, the run is marked resumable, and goes on in another process', async () => {
+test('where the probe passes, the run is marked resumable, and continues in another process', async () => {
   const bench = await openSticky('resumes');
   const run = await bench.play(ASK);
   expect(dataOf(await bench.events(run), 'lifecycle.run.created')).toMatchObject([
@@ -185,7 +185,7 @@ test('a process that exits while its run waits fails it with INTERACTION_PROCESS
   expect(over.error).toMatchObject({ code: 'INTERACTION_PROCESS_LOST', details: { unanswered: { kind: 'approval' } } });
 });
 
-test('one whose process is lost while Parley ends has its last event in its files, too', async () => {
+test('a run that loses its process during a shutdown has its last event in its files', async () => {
   let ending: Promise<unknown> | null = null;
   let isLost = false;
   const bench: ResidentBench = await openSticky('cannot resume', {
@@ -231,7 +231,7 @@ test('one that is found dead by the turn of its answer is lost too, and no other
   expect(bench.commands()).toEqual([]);
 });
 
-test('what was lost with its process cannot be continued, and is tried again from its beginning', async () => {
+test('a session lost with its process cannot be continued; a retry starts from the beginning', async () => {
   const bench = await openSticky('cannot resume');
   const run = await bench.play(ASK);
   for (const pid of processesOf(run.run_id)) process.kill(pid, 'SIGKILL');
@@ -251,7 +251,7 @@ test('one that is canceled while it waits is canceled, not lost', async () => {
   await bench.settled(run);
 });
 
-test('after a restart the process is gone, and the run has failed with SESSION_RESUME_FAILED', async () => {
+test('after a restart the process has exited, and the run failed with SESSION_RESUME_FAILED', async () => {
   const root = createRoot();
   const first = await openSticky('cannot resume', { root });
   const run = await first.play(ASK);
@@ -277,7 +277,7 @@ describe('with the setting off', () => {
   test('an engine that cannot stay is never marked sticky, on or off', async () => {
     const bench = await openResidentBench({
       sticky: true,
-      host: { knownResume: () => ({ resumes: false, problem: 'it said so' }) },
+      runtime: { knownResume: () => ({ resumes: false, problem: 'it said so' }) },
     });
     opened.push(bench);
     const run = await bench.orchestrator.create({
@@ -295,8 +295,8 @@ describe('with the setting off', () => {
   });
 });
 
-function hostOf(env: Record<string, string>): EngineHost {
-  return createEngineHost(
+function runtimeOf(env: Record<string, string>): EngineRuntime {
+  return createEngineRuntime(
     {
       user: { home: '/', env: { PATH: process.env['PATH'], PARLEY_CODEX_APP_SERVER_BIN: BIN, ...env } },
       node: process.execPath,
@@ -311,12 +311,12 @@ function hostOf(env: Record<string, string>): EngineHost {
 }
 
 test('whether an engine can resume is asked of the program itself, once', async () => {
-  expect(await hostOf({}).probeResume?.(findEngine(ENGINE))).toMatchObject({ resumes: true });
-  expect(await hostOf({ STAND_IN_RESUME: 'no' }).probeResume?.(findEngine(ENGINE))).toMatchObject({
+  expect(await runtimeOf({}).probeResume?.(findEngine(ENGINE))).toMatchObject({ resumes: true });
+  expect(await runtimeOf({ STAND_IN_RESUME: 'no' }).probeResume?.(findEngine(ENGINE))).toMatchObject({
     resumes: false,
     problem: expect.stringContaining('does not show how'),
   });
   expect(
-    await hostOf({ PARLEY_CODEX_APP_SERVER_BIN: join('/', 'nowhere') }).probeResume?.(findEngine(ENGINE)),
+    await runtimeOf({ PARLEY_CODEX_APP_SERVER_BIN: join('/', 'nowhere') }).probeResume?.(findEngine(ENGINE)),
   ).toBeNull();
 });

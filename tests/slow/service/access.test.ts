@@ -76,7 +76,7 @@ describe('a session', () => {
   });
 
   test('ends with sign-out, deletion or its token, and is refused from the next request on', async () => {
-    const token = addToken(served.bench.data.path, 'ends', 'viewer', MADE);
+    const token = addToken(served.bench.data.path, 'ends', { role: 'viewer', now: MADE });
     const [out, other, third] = [await served.signIn(token), await served.signIn(token), await served.signIn(token)];
     expect((await post('/v1/sign-out', null, { origin: served.url, cookie: out })).status).toBe(204);
     expect([(await me(out)).status, (await me(other)).status]).toEqual([401, 200]);
@@ -102,7 +102,7 @@ describe('a session', () => {
     removeToken(served.bench.data.path, 'ends');
     expect((await me(other)).status).toBe(401);
     // A token of the same name is another one.
-    addToken(served.bench.data.path, 'ends', 'viewer', MADE);
+    addToken(served.bench.data.path, 'ends', { role: 'viewer', now: MADE });
     expect((await me(other)).status).toBe(401);
   });
 
@@ -125,7 +125,9 @@ describe('a session', () => {
   test('ends after its longest time, after a time without use, and when its token expires', async () => {
     const own = await serve({ bench: { clock } });
     try {
-      const expiring = addToken(own.bench.data.path, 'soon', 'viewer', MADE, {
+      const expiring = addToken(own.bench.data.path, 'soon', {
+        role: 'viewer',
+        now: MADE,
         expires_at: new Date(clock.now() + 1000 * 3600).toISOString(),
       });
       const [used, idle, short] = [await own.signIn(), await own.signIn(), await own.signIn(expiring)];
@@ -265,7 +267,7 @@ describe('signing in', () => {
     const own = await serve({ bench: { clock } });
     try {
       const path = own.bench.data.path;
-      addToken(path, 'anna-phone', 'replier', MADE, { person: 'anna' });
+      addToken(path, 'anna-phone', { role: 'replier', now: MADE, person: 'anna' });
       const link = await own.client.createSignInCode({ as: 'anna-phone' });
       expect(link).toMatchObject({ name: 'anna', role: 'replier', url: `${own.url}/#code=${link.code}` });
       expect(Date.parse(link.expires_at) - clock.now()).toBeLessThanOrEqual(600_000);
@@ -384,7 +386,7 @@ describe('the administrative journal', () => {
   test('records who did what from where, is for operators only, and holds no secret', async () => {
     const own = await serve({ trustedProxies: ['127.0.0.1'] });
     try {
-      const token = addToken(own.bench.data.path, 'anna-phone', 'operator', MADE, { person: 'anna' });
+      const token = addToken(own.bench.data.path, 'anna-phone', { role: 'operator', now: MADE, person: 'anna' });
       const answer = await own.fetch('/v1/sign-in', {
         method: 'POST',
         as: null,

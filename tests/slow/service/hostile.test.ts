@@ -83,7 +83,7 @@ describe('bodies', () => {
     expectRefused(await ask(served.url, post(body)), 'INVALID_ARGUMENT');
   });
 
-  test('what is nested deeper than anybody needs is refused wherever JSON is taken', async () => {
+  test('JSON that is nested too deeply is refused everywhere', async () => {
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     const { interaction_id: id } = await served.client.interaction(runId);
     for (const [path, body] of [
@@ -479,7 +479,7 @@ describe('strangers', () => {
       await refused(served.fetch(`${path}${served.token}`, { as: null }), 'UNAUTHORIZED');
   });
 
-  test('each role may do what it may, on every route', async () => {
+  test('each role has exactly its permissions, on every route', async () => {
     const [viewer, replier] = [served.tokenOf('viewer'), served.tokenOf('replier')];
     for (const [method, path] of await served.routes()) {
       // Signing in and out and one's own sessions are for everybody.
@@ -577,7 +577,7 @@ describe('strangers', () => {
   });
 
   test('a removed token is refused from the next request on; its open stream ends with the next frame', async () => {
-    const token = addToken(served.bench.data.path, 'gone soon', 'viewer', '2026-01-01T00:00:00.000Z');
+    const token = addToken(served.bench.data.path, 'gone soon', { role: 'viewer', now: '2026-01-01T00:00:00.000Z' });
     const id = await waiting();
     const stream = await served.fetch(`/v1/runs/${id}/events`, { as: token });
     const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();

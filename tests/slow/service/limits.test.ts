@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RUN_ERRORS, STICKY_ERRORS } from '../../../src/contract/error-codes.js';
+import { contractFor } from '../../../src/run/waiting/run-contract.js';
 import type { Check } from '../../../src/audit/verify-run.js';
 import { runFolder } from '../../../src/journal/run-folder.js';
 import { MAX_LIST_BYTES } from '../../../src/service/list-page.js';
@@ -32,7 +33,7 @@ async function keep(number: number, spec: Partial<NewRun['spec']> = {}): Promise
 
 async function wait(number: number, question: object, spec: Partial<NewRun['spec']> = {}): Promise<void> {
   const run = await keep(number, spec);
-  await served.bench.data.store.commit(
+  await served.bench.data.store.append(
     change(run, { set: { status: 'waiting_user' }, ask: ask(questionOf(number), { question: question as never }) }),
   );
 }
@@ -188,7 +189,7 @@ test('a client that does not read is cut off, whatever it was sent', async () =>
   for (let seq = 3; seq < 3 + 30 * 2000; seq += 2000) {
     const lines = flush(seq, 2000, null);
     const long = Buffer.from(lines.rasp.bytes.toString().replaceAll('"text"', `"pad":"${'p'.repeat(800)}","text"`));
-    await store.commit(
+    await store.append(
       change(run, {
         journal: { ...lines, rasp: { ...lines.rasp, bytes: long }, firstTs: run.heads.ts, lastTs: run.heads.ts },
       }),
@@ -346,9 +347,9 @@ describe('addresses and parameters', () => {
 });
 
 test.each([false, true])(
-  'the codes that runs fail with are in the API document and the contract, sticky ones only with the setting (%s)',
+  'run error codes are in the API document and the contract, sticky ones by setting (%s)',
   async (sticky) => {
-    served = await serve({ sticky });
+    served = await serve({ contract: contractFor({ sticky }) });
     const codes = [...Object.keys(RUN_ERRORS), ...(sticky ? Object.keys(STICKY_ERRORS) : [])];
     const document = await json<{
       components: { schemas: { RunError: { properties: { code: { enum: string[] } } } } };

@@ -46,7 +46,7 @@ test('every reference leads to something, and everything that is named is used',
   );
 });
 
-test('every operation has a name of its own, a summary, a known tag, its path parameters, and its refusals', () => {
+test('every operation has a unique name, a summary, a tag, its path parameters and refusals', () => {
   const names = operations.map(([, , { operationId }]) => operationId);
   expect(new Set(names).size).toBe(operations.length);
   const tags = new Set(document.tags.map(({ name }) => name));

@@ -1,4 +1,4 @@
-// Every route over a real socket: what it answers, what it refuses, and that the document tells the truth about it.
+// Every route over a real socket: responses, refusals, and that the OpenAPI document is correct.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -123,7 +123,7 @@ describe('runs', () => {
     await settled(first.run_id);
   });
 
-  test('who started it, answered it and canceled it stands in what was observed', async () => {
+  test('the events name who started, answered and canceled a run', async () => {
     const runId = await waiting();
     const { interaction_id: id } = await served.client.interaction(runId);
     const reply = await served.fetch(`/v1/runs/${runId}/interaction/reply`, {
@@ -223,7 +223,7 @@ describe('runs', () => {
     await served.client.cancel(runId);
   });
 
-  test('what cannot be forked is refused with its code', async () => {
+  test('a run that cannot be forked is refused with its code', async () => {
     const { run_id: other } = await served.client.create({ engine: 'gemini', prompt: '[[answer x]]' });
     await settled(other);
     expect(await refusal(served.client.fork(other, { prompt: 'x' }))).toEqual({
@@ -246,7 +246,7 @@ describe('runs', () => {
     expect(viewer.status).toBe(403);
   });
 
-  test('a folder within the roots is taken for what it is, any other is refused, also behind a link', async () => {
+  test('a folder within the roots is resolved and accepted, any other is refused, even through a link', async () => {
     const allowed = join(served.root, 'allowed', 'project');
     mkdirSync(allowed, { recursive: true });
     mkdirSync(join(served.root, 'allowed-not'), { recursive: true });
@@ -338,7 +338,7 @@ describe('answers', () => {
     ).toBe('INTERACTION_NOT_FOUND');
   });
 
-  test('the inbox has what waits, oldest first, by engine, label and lateness, page by page', async () => {
+  test('the inbox lists waiting questions, oldest first, with filters, page by page', async () => {
     const ids = [
       await waiting(ASK, { labels: { box: '1' } }),
       await waiting(ASK, { labels: { box: '1' }, runtime_options: { session_timeout_sec: 0.001 } }),
@@ -366,7 +366,7 @@ describe('answers', () => {
     for (const id of ids) await served.client.cancel(id);
   });
 
-  test('the stream of the inbox tells what waits, then each question and each answer as it comes', async () => {
+  test('the inbox stream sends waiting questions, then each new question and answer', async () => {
     const before = await waiting();
     const leave = new AbortController();
     const changes = served.client.inboxChanges({ signal: leave.signal });
@@ -387,7 +387,7 @@ describe('answers', () => {
 });
 
 describe('the stream of changes of runs', () => {
-  test('tells each run that is new or comes into another state or asks, as it is then, in their order', async () => {
+  test('sends each run that is created, changes its state or asks, in order', async () => {
     const leave = new AbortController();
     const changes = served.client.runChanges({ signal: leave.signal });
     const next = async () => (await changes.next()).value;
@@ -420,7 +420,7 @@ describe('the stream of changes of runs', () => {
       code: 'UNAUTHORIZED',
       status: 401,
     });
-    const token = addToken(served.bench.data.path, 'only looks', 'viewer', '2026-01-01T00:00:00.000Z');
+    const token = addToken(served.bench.data.path, 'only looks', { role: 'viewer', now: '2026-01-01T00:00:00.000Z' });
     const changes = createClient({ url: served.url, token }).runChanges();
     expect((await changes.next()).value).toEqual({ type: 'reset' });
     expect((await changes.next()).value).toEqual({ type: 'ready' });
@@ -456,7 +456,7 @@ describe('events', () => {
     );
   });
 
-  test('a stream goes on live from what is stored, through the question and its answer to the end', async () => {
+  test('a stream continues live from the stored events, through a question to the end', async () => {
     const runId = await waiting();
     const seen: number[] = [];
     const reading = (async () => {
@@ -469,7 +469,7 @@ describe('events', () => {
     expect([status, seen]).toEqual(['succeeded', Array.from({ length: heads.rasp_seq }, (_, index) => index + 1)]);
   });
 
-  test('history is read by seq and by time, both ends included, and says where to go on', async () => {
+  test('history is read by seq and by time, both ends included, and returns the next cursor', async () => {
     const runId = await ended();
     const read = async (query: string) =>
       (await (await served.fetch(`/v1/runs/${runId}/rasp/history${query}`)).json()) as {
@@ -542,7 +542,7 @@ describe('evidence', () => {
     for (const file of ['none', 'workspace', 'workspace/made.txt\0']) expect((await read(file)).status, file).toBe(404);
   });
 
-  test('the folder of a run is downloaded as a tar, without its home and without what a link leads to', async () => {
+  test('the folder of a run is downloaded as a tar, without its home and link targets', async () => {
     const runId = await ended();
     const { path, workspace, home } = runFolder(served.bench.data.path, runId);
     const long = join(workspace, 'a'.repeat(120), 'b'.repeat(120), `${'ü'.repeat(60)}.txt`);
@@ -596,6 +596,7 @@ describe('the server about itself', () => {
     expect(await (await served.fetch('/v1/me')).json()).toEqual({ name: 'ann', role: 'operator' });
     expect(await (await served.fetch('/v1/engines')).json()).toMatchObject({
       engines: [{ name: 'codex', found: true }],
+      defaults: { execution_mode: null, permission: 'workspace-write', model: { codex: 'served-model' } },
     });
     expect(await (await served.fetch('/v1/contract')).json()).toMatchObject({
       initial: 'queued',
@@ -660,7 +661,7 @@ describe('the server about itself', () => {
   });
 });
 
-test('what goes over the wire is what the contract of the command line says, and what the orchestrator checks', () => {
+test('requests match the contract of the command line and the checks of the orchestrator', () => {
   const contract = JSON.parse(readFileSync(new URL('../../../contract/cli.schema.json', import.meta.url), 'utf8')) as {
     $defs: Record<string, { required: string[]; properties: object }>;
   };

@@ -70,7 +70,7 @@ test('with the setting on, the first run of a new server states how and how long
   await stop(off);
 });
 
-test('GET /v1/engines tells the version of a program behind a wrapper script, once it was asked', async () => {
+test('GET /v1/engines returns the version of a program behind a wrapper script once probed', async () => {
   const site = createSite();
   const wrapper = join(site.root, 'wrapped');
   writeFileSync(wrapper, `#!/bin/sh\nexec ${site.env['PARLEY_CODEX_BIN']} "$@"\n`, { mode: 0o755 });

@@ -190,7 +190,7 @@ function memoryOf(pid: number | undefined): number {
 
 describe('memory', () => {
   test(
-    `a reader of a thousand events a second loses nothing of ${SLOW_EVENTS} and costs the server less than 64 MB`,
+    `a slow reader loses nothing of ${SLOW_EVENTS} and costs the server less than 64 MB`,
     { timeout: PATIENCE_MS + SLOW_EVENTS * 3 },
     async () => {
       const site = createSite();

@@ -1,5 +1,6 @@
 // The server as a process that is killed, stopped and started again: what waits is answerable afterwards, and whoever
 // was connected goes on by itself. PARLEY_WAITING_RUNS asks for more of them.
+import { singleHost } from '../../../src/ownership/single-host.js';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -35,17 +36,15 @@ const ASK = '[[ask Which?|a|b]]';
 async function fill(site: Site, count: number): Promise<string[]> {
   mkdirSync(site.data, { recursive: true, mode: 0o700 });
   const data = await openDataDir(site.data, { pid: process.pid });
-  const sessions = join(site.root, '.parley-rehearsal', 'sessions');
-  mkdirSync(sessions, { recursive: true });
-  writeFileSync(join(sessions, `${SESSION}.json`), '{}');
   const ids = createIds(systemClock);
   const deps = {
     store: data.store,
     clock: systemClock,
     ids,
     dataDir: data.path,
-    queueLimit: Infinity,
-    host: {},
+    queueLimit: () => Infinity,
+    ...singleHost(data.store),
+    runtime: {},
   } as never;
   const made: string[] = [];
   for (let number = 0; number < count; number += 1) {
@@ -54,7 +53,10 @@ async function fill(site: Site, count: number): Promise<string[]> {
       { engine: 'rehearsal', prompt: 'go', execution_mode: 'interactive', cwd: site.cwd },
       {},
     );
-    const begun = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, set: { epoch: 1 } });
+    const sessions = join(run.spec.home ?? '', '.parley-rehearsal', 'sessions');
+    mkdirSync(sessions, { recursive: true });
+    writeFileSync(join(sessions, `${SESSION}.json`), '{}');
+    const begun = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, epoch: 1 });
     if (!begun.applied) throw new Error('the chart has changed');
     const [id, askedAt] = [ids.interaction(), systemClock.now()];
     const question = {
@@ -68,24 +70,13 @@ async function fill(site: Site, count: number): Promise<string[]> {
     await applyRunEvent(deps, begun.run, {
       event: 'turn.needs_input',
       facts: FACTS,
-      handle: {
-        engine: 'rehearsal',
-        handle_type: 'session_id',
-        handle_value: SESSION,
-        cwd: site.cwd,
-        home: site.root,
-        created_at_attempt: 1,
-      },
-      ask: {
-        interaction_id: id,
-        attempt_number: 1,
-        question,
-        asked_at: askedAt,
-        due_at: askedAt + 1e9,
-        decides: false,
-      },
-      before: [draft('interaction.requested', question as never)],
-    } as never);
+      before: [
+        draft('lifecycle.session.confirmed', {
+          session: { session_id: SESSION, handle_type: 'session_id', created_at_attempt: 1 },
+        }),
+        draft('interaction.requested', question as never),
+      ],
+    });
     made.push(run.run_id);
   }
   await data.close();
@@ -118,7 +109,7 @@ const storedOf = (site: Site, id: string, protocol: 'rasp' | 'fcmp') =>
   withData(site, ({ store }) => store.readJournal(id, protocol, { limit: 1e6 }));
 
 test(
-  `after SIGKILL all ${WAITING} waiting runs can be answered, and all clients continue without loss or repeats`,
+  `after SIGKILL all ${WAITING} waiting runs can be answered, and clients continue gaplessly`,
   { timeout: 120_000 + WAITING * 300 },
   async () => {
     const site = createSite();
@@ -294,12 +285,12 @@ test('a second server on the same directory or on a port in use is refused with 
   const second = await parley(site, ['serve', '--port', '0']);
   expect([second.code, second.stdout]).toEqual([1, '']);
   expect(second.stderr).toMatch(
-    new RegExp(`^parley: .* is served already at http://127.0.0.1:${port}, by process ${child.pid}\n`),
+    new RegExp(`^parley: A server is already running for .*: http://127.0.0.1:${port} \\(process ${child.pid}\\)`),
   );
   const other = createSite();
   const taken = await parley(other, ['serve', '--port', String(port)]);
   expect(taken).toMatchObject({ code: 2, stdout: '' });
-  expect(taken.stderr).toContain(`port ${port} is in use on 127.0.0.1; choose another with --port`);
+  expect(taken.stderr).toContain(`Port ${port} on 127.0.0.1 is in use. Choose another with --port`);
   expect((await client.list()).runs).toEqual([]);
   expect(existsSync(join(other.data, 'server.json'))).toBe(false);
 });

@@ -23,7 +23,7 @@ beforeEach(async () => {
       newRun(1, { run_id: id, request_id: id, spec: { ...newRun(1).spec, prompt } }),
     );
     if (!outcome.created) throw new Error(outcome.reason);
-    await store.commit(
+    await store.append(
       change(outcome.run, {
         set: { status: 'waiting_user' },
         ask: ask(id.replace('run_', 'int_'), { question: { kind: 'open_text', prompt, options: [] } as never }),

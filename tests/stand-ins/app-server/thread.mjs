@@ -10,7 +10,7 @@ const PREVIEW_CHARS = 200;
 const canResume = process.env.STAND_IN_RESUME !== 'no';
 const seconds = () => Math.floor(Date.now() / 1000);
 
-export const POLICIES = {
+const POLICIES = {
   'read-only': { type: 'readOnly', networkAccess: false },
   'workspace-write': {
     type: 'workspaceWrite',

@@ -1,7 +1,7 @@
 // The conversation with the client, a JSON object a line, in the form of the real one: no `jsonrpc`, every notification
 // with `emittedAtMs`, the ids of our own requests counted from 0. Lines that are no message are passed over in silence.
 
-export const BAD_REQUEST = -32600;
+const BAD_REQUEST = -32600;
 
 // A request that is refused; the text is all that tells one reason from another.
 export class BadRequest extends Error {}

@@ -1,7 +1,8 @@
-// What can be done with a run, as far as one may: finish, cancel, try again, go on, fork. What the server refuses is
-// said beside it.
+// The actions of a run that the user may take: finish, cancel, retry, continue, fork. Refusals of the server are shown
+// beside them.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { t } from '../../language/language.js';
 import { ParleyError, type RunView } from '../../../../src/client/index.js';
 import { loadEngines } from '../../state/engines.js';
 import { answer, fates } from '../../state/inbox.js';
@@ -9,10 +10,10 @@ import { RequestKeys } from '../../state/new-run.js';
 import { persist } from '../../state/persist.js';
 import { go } from '../../state/router.js';
 import type { RunFeed } from '../../state/run-feed.js';
-import { isEnd, type State } from '../../state/run-way.js';
+import { isEnd, type State } from '../../state/run-path.js';
 import { client, mayAnswer, mayOperate, messageOf } from '../../state/server.js';
 
-type Asking = 'nothing' | 'cancel' | 'continue' | 'fork';
+type Asking = 'none' | 'cancel' | 'continue' | 'fork';
 
 export function Actions({
   feed,
@@ -24,26 +25,25 @@ export function Actions({
   readonly status: State;
 }): JSX.Element {
   void feed.version.value;
-  const [asking, setAsking] = useState<Asking>('nothing');
+  const [asking, setAsking] = useState<Asking>('none');
   const [doing, setDoing] = useState<string | null>(null);
   const [refusal, setRefusal] = useState<string | null>(null);
   const { run_id: id } = run;
   const forks = useForks(run.engine);
-  // What was sent before and is sent again starts one run.
+  // A repeated request starts only one run.
   const keys = useRef(new RequestKeys());
-  const attempt = (what: string, work: () => Promise<RunView>): void => {
-    setDoing(what);
+  const perform = (progress: string, send: () => Promise<RunView>): void => {
+    setDoing(progress);
     setRefusal(null);
-    work()
+    send()
       .then((after) => {
-        setAsking('nothing');
+        setAsking('none');
         if (after.run_id === id) feed.refresh();
         else go(`/runs/${after.run_id}`);
       })
       .catch((error: unknown) => {
         const isPassing = error instanceof ParleyError && error.passing;
-        const advice = isPassing ? '. Try it again when the server is back: it is done once.' : '';
-        setRefusal(`${messageOf(error)}${advice}`);
+        setRefusal(isPassing ? t.actions.tryAgainLater(messageOf(error)) : messageOf(error));
       })
       .finally(() => setDoing(null));
   };
@@ -53,18 +53,18 @@ export function Actions({
   const hasEnded = isEnd(status);
   const ask = (next: Asking) => () => {
     setRefusal(null);
-    setAsking(asking === next ? 'nothing' : next);
+    setAsking(asking === next ? 'none' : next);
   };
   return (
     <div class="actions">
-      <div class="options" role="group" aria-label="What can be done">
+      <div class="options" role="group" aria-label={t.actions.label}>
         {mayAnswer() && pending && isConversation && (
           <button
             type="button"
             disabled={fate?.type === 'sending' || fate?.type === 'accepted'}
             onClick={() => void answer({ run_id: id, interaction_id: pending.interactionId }, { finish: true })}
           >
-            Finish
+            {t.actions.finish}
           </button>
         )}
         {mayOperate() && !hasEnded && (
@@ -75,7 +75,7 @@ export function Actions({
             disabled={doing !== null}
             onClick={ask('cancel')}
           >
-            Cancel…
+            {t.actions.cancel}
           </button>
         )}
         {mayOperate() && (status === 'failed' || status === 'canceled') && (
@@ -83,10 +83,10 @@ export function Actions({
             type="button"
             disabled={doing !== null}
             onClick={() =>
-              attempt('Starting it again…', () => client.retry(id, { request_id: keys.current.for({ retry: id }) }))
+              perform(t.actions.retrying, () => client.retry(id, { request_id: keys.current.for({ retry: id }) }))
             }
           >
-            Retry
+            {t.actions.retry}
           </button>
         )}
         {mayOperate() && hasEnded && (
@@ -96,39 +96,39 @@ export function Actions({
             disabled={doing !== null}
             onClick={ask('continue')}
           >
-            Continue…
+            {t.actions.continue}
           </button>
         )}
         {mayOperate() && forks && (
           <button type="button" aria-expanded={asking === 'fork'} disabled={doing !== null} onClick={ask('fork')}>
-            Fork…
+            {t.actions.fork}
           </button>
         )}
       </div>
       {asking === 'cancel' && !hasEnded && (
-        <div class="sure" role="group" aria-label="Cancel the run?">
-          <span>End the run and its agent? It cannot be undone.</span>
+        <div class="sure" role="group" aria-label={t.actions.sureCancel}>
+          <span>{t.actions.sureCancelHelp}</span>
           <button
             type="button"
             class="danger"
             disabled={doing !== null}
-            onClick={() => attempt('Canceling…', () => client.cancel(id))}
+            onClick={() => perform(t.actions.canceling, () => client.cancel(id))}
           >
-            Yes, cancel it
+            {t.actions.yesCancel}
           </button>
-          <button type="button" onClick={() => setAsking('nothing')}>
-            No
+          <button type="button" onClick={() => setAsking('none')}>
+            {t.no}
           </button>
         </div>
       )}
       {asking === 'continue' && hasEnded && (
         <NextPrompt
           key="continue"
-          label="What it should do next, in the same session"
-          action="Continue"
+          label={t.actions.continuePrompt}
+          action={t.actions.continueNow}
           isBusy={doing !== null}
           onSend={(prompt) =>
-            attempt('Starting…', () =>
+            perform(t.actions.starting, () =>
               client.continueFrom(id, { prompt, request_id: keys.current.for({ continue: id, prompt }) }),
             )
           }
@@ -137,11 +137,11 @@ export function Actions({
       {asking === 'fork' && (
         <NextPrompt
           key="fork"
-          label="What the copy of this conversation should do next"
-          action="Fork"
+          label={t.actions.forkPrompt}
+          action={t.actions.forkNow}
           isBusy={doing !== null}
           onSend={(prompt) =>
-            attempt('Copying the conversation…', () =>
+            perform(t.actions.copying, () =>
               client.fork(id, { prompt, request_id: keys.current.for({ fork: id, prompt }) }),
             )
           }
@@ -155,13 +155,13 @@ export function Actions({
   );
 }
 
-// Whether the engine can begin with a copy; not offered until that is known.
+// Whether the engine can fork conversations; false until that is known.
 function useForks(engine: string): boolean {
   const [forks, setForks] = useState(false);
   useEffect(() => {
     const leave = new AbortController();
     persist(loadEngines, leave.signal).then(
-      (engines) => setForks(engines?.some((each) => each.name === engine && each.forks) ?? false),
+      (list) => setForks(list?.engines.some((each) => each.name === engine && each.forks) ?? false),
       () => setForks(false),
     );
     return () => leave.abort();
@@ -193,7 +193,7 @@ function NextPrompt({
       <textarea
         rows={2}
         aria-label={label}
-        placeholder={`${label}…`}
+        placeholder={label}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={keys}

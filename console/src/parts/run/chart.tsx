@@ -1,13 +1,13 @@
-// The chart that runs go by, as the server tells it, with the way this one took: where it is, where it was and how
-// often.
+// The state chart of runs, as the server defines it, with the path of this run: its current state, its earlier states
+// and how often it was in each.
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { t } from '../../language/language.js';
 import { persist } from '../../state/persist.js';
 import type { RunFeed } from '../../state/run-feed.js';
-import { edgeKey, type State } from '../../state/run-way.js';
+import { edgeKey, type State } from '../../state/run-path.js';
 import { client } from '../../state/server.js';
-import { STATE_WORDS } from './header.js';
 
 interface Contract {
   readonly states: readonly State[];
@@ -16,8 +16,8 @@ interface Contract {
 
 const contract = signal<Contract | null>(null);
 
-const [WIDE, HIGH, BOX_W, BOX_H] = [336, 214, 104, 38] as const;
-// What goes on stands at the left, from top to bottom; how it can end at the right.
+const [WIDTH, HEIGHT, BOX_W, BOX_H] = [336, 214, 104, 38] as const;
+// Active states are on the left, from top to bottom; final states on the right.
 const PLACES: Readonly<Record<State, readonly [number, number]>> = {
   queued: [42, 10],
   running: [42, 88],
@@ -32,30 +32,28 @@ export function StateChart({ feed, status }: { readonly feed: RunFeed; readonly 
     const leave = new AbortController();
     if (contract.value === null)
       persist(async () => (await (await client.request('GET', '/v1/contract')).json()) as Contract, leave.signal)
-        .then((found) => found && (contract.value = found))
+        .then((loaded) => loaded && (contract.value = loaded))
         .catch(() => {});
     return () => leave.abort();
   }, []);
   void feed.version.value;
-  const { visits, edges: taken } = feed.model.way;
+  const { visits, edges: taken } = feed.model.path;
   if (contract.value === null) return null;
   const pairs = new Map(
     contract.value.edges
       .filter(({ from, to }) => from in PLACES && to in PLACES)
       .map(({ from, to }) => [edgeKey(from, to), { from, to }]),
   );
-  const way = [...taken]
-    .map(([key, count]) => `${key.replace('>', ' to ')}${count > 1 ? ` ${count} times` : ''}`)
+  const path = [...taken]
+    .flatMap(([key, count]) => {
+      const pair = pairs.get(key);
+      return pair ? [t.run.step(t.states[pair.from], t.states[pair.to], count)] : [];
+    })
     .join(', ');
-  // Those that were taken lie above the others.
+  // Taken edges are drawn above the others.
   const drawn = [...pairs].toSorted(([a], [b]) => Number(taken.has(a)) - Number(taken.has(b)));
   return (
-    <svg
-      class="chart"
-      viewBox={`0 0 ${WIDE} ${HIGH}`}
-      role="img"
-      aria-label={`State chart. Now ${status}.${way === '' ? '' : ` The way it took: ${way}.`}`}
-    >
+    <svg class="chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={t.run.chart(t.states[status], path)}>
       <defs>
         <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
           <path d="M0 0 8 4 0 8z" />
@@ -90,7 +88,7 @@ function Place({
     <g class={`place ${state}${isNow ? ' now' : ''}${count > 0 ? ' been' : ''}`}>
       <rect x={x} y={y} width={BOX_W} height={BOX_H} rx="9" />
       <text x={x + BOX_W / 2} y={y + 24} text-anchor="middle">
-        {STATE_WORDS[state]}
+        {t.states[state]}
       </text>
       {count > 1 && (
         <>
@@ -108,7 +106,7 @@ function Edge({ from, to, count }: { readonly from: State; readonly to: State; r
   const {
     path,
     label: [x, y],
-  } = wayOf(from, to);
+  } = lineOf(from, to);
   return (
     <g class={`edge${count > 0 ? ' taken' : ''}`}>
       <path d={path} marker-end={count > 0 ? 'url(#tip-taken)' : 'url(#tip)'} />
@@ -121,13 +119,13 @@ function Edge({ from, to, count }: { readonly from: State; readonly to: State; r
   );
 }
 
-function wayOf(from: State, to: State): { readonly path: string; readonly label: readonly [number, number] } {
+function lineOf(from: State, to: State): { readonly path: string; readonly label: readonly [number, number] } {
   const [[x1, y1], [x2, y2]] = [PLACES[from], PLACES[to]];
   const half = BOX_H / 2;
-  // It stays where it is: a small loop below.
+  // Back to the same state: a small loop below.
   if (from === to) return { path: `M${x1 + 30} ${y1 + BOX_H}c0 12 40 12 40 1`, label: [x1 + 50, y1 + BOX_H + 9] };
   if (x1 !== x2) {
-    // Each leaves at a height of its own, by where it goes.
+    // Each edge starts at its own height, depending on its target.
     const [a, b] = [y1 + half + (y2 - y1) / 14, y2 + half + (y1 - y2) / 14];
     const [from_x, to_x] = [x1 + BOX_W, x2 - 1];
     return {

@@ -1,11 +1,12 @@
-// The conversation: rows in a box of which only those on screen are drawn. At its end it follows what comes; elsewhere
-// a button tells of it.
+// The conversation as a list that draws only the rows on screen. At its end the list follows new rows; elsewhere a
+// button shows how many there are.
 import type { JSX } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { t } from '../../language/language.js';
 import { query, refine } from '../../state/router.js';
 import type { RunFeed } from '../../state/run-feed.js';
 import type { Row } from '../../state/run-rows.js';
-import { isEnd } from '../../state/run-way.js';
+import { isEnd } from '../../state/run-path.js';
 import { useAnswerKeys } from '../../state/keys.js';
 import { useVirtual } from '../../state/virtual.js';
 import { Boundary } from '../boundary.js';
@@ -13,20 +14,6 @@ import { Opened } from './fold.js';
 import { QuestionRow } from './question-row.js';
 import { RowBody } from './row.js';
 
-const NAMES: Readonly<Record<Row['type'], string>> = {
-  user: 'Prompt',
-  message: 'Message',
-  reasoning: 'Thought',
-  plan: 'Plan',
-  tool: 'Tool call',
-  files: 'Files',
-  usage: 'Usage',
-  question: 'Question',
-  attempt: 'Attempt',
-  details: 'Engine details',
-  end: 'End',
-  unknown: 'Event',
-};
 const HEIGHTS: Readonly<Partial<Record<Row['type'], number>>> = {
   tool: 45,
   reasoning: 45,
@@ -43,19 +30,19 @@ const LINE_CHARS = 90;
 interface Props {
   readonly feed: RunFeed;
   readonly runId: string;
-  // Which event's evidence is open.
+  // The event whose evidence is open.
   readonly shown: number | null;
 }
 
 export function Conversation({ feed, runId, shown }: Props): JSX.Element {
-  // A component that reads signals is drawn anew only when one of them, or what it was given, is another.
+  // A component that reads signals is drawn again only when a signal or a prop changes.
   void feed.version.value;
   const { rows, pending } = feed.model;
   const run = feed.run.value;
   const opened = useMemo(() => new Set<string>(), []);
   const focused = useRef(-1);
   const pendingAt = pending ? rows.lastIndexOf(pending) : -1;
-  // Always the same function: with another one, all heights are counted anew.
+  // Must stay the same function: another one would make the list measure all rows again.
   const keyOf = useCallback((index: number) => rows[index]?.key ?? String(index), [rows]);
   const list = useVirtual({
     count: rows.length,
@@ -66,7 +53,7 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
   });
   const isCurrent = feed.isCurrent();
   const { isMarked, mark } = useMark(isCurrent, pending?.interactionId ?? null);
-  // Only what one sees is answered by a key.
+  // Keys answer only a question that is visible.
   const isActive = isMarked && list.isAtEnd && shown === null;
   const card = (): HTMLElement | null =>
     pending ? document.querySelector<HTMLElement>(`[data-interaction="${CSS.escape(pending.interactionId)}"]`) : null;
@@ -77,17 +64,17 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
   );
   const seen = useRef(rows.length);
   const wasCurrent = useRef(false);
-  // What was there when one came is not new.
+  // Rows that were there when the page opened are not new.
   if (list.isAtEnd || !wasCurrent.current) seen.current = rows.length;
   if (isCurrent) wasCurrent.current = true;
   return (
-    <section class="conversation" aria-label="Conversation">
+    <section class="conversation" aria-label={t.conversation.label}>
       <Opened.Provider value={opened}>
         <div
           ref={list.box}
           class="scroll"
           role="feed"
-          aria-label="Events of the conversation"
+          aria-label={t.conversation.events}
           aria-busy={!isCurrent}
           tabIndex={0}
           onFocusIn={(event) => (focused.current = indexAt(event.target))}
@@ -106,13 +93,13 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
                     style={{ transform: `translateY(${start}px)` }}
                     aria-posinset={index + 1}
                     aria-setsize={rows.length}
-                    aria-label={NAMES[row.type]}
+                    aria-label={t.conversation.rows[row.type]}
                   >
-                    <Boundary name="This event">
+                    <Boundary name={t.conversation.thisEvent}>
                       {row.type === 'question' ? (
                         <QuestionRow
                           runId={runId}
-                          waitsFor={run?.interaction ?? null}
+                          pending={run?.interaction ?? null}
                           row={row}
                           rev={row.rev}
                           isCurrent={isCurrent}
@@ -120,7 +107,7 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
                           onActivate={mark}
                         />
                       ) : (
-                        <Kept row={row} rev={row.rev} />
+                        <MemoizedRow row={row} rev={row.rev} />
                       )}
                     </Boundary>
                     <EvidenceButton rasp={row.rasp} at={row.at} />
@@ -131,21 +118,21 @@ export function Conversation({ feed, runId, shown }: Props): JSX.Element {
           </div>
           {rows.length === 0 && (
             <p class="empty dim" role="status">
-              Nothing was said yet.
+              {t.conversation.empty}
             </p>
           )}
         </div>
       </Opened.Provider>
       {!list.isAtEnd && (
         <button type="button" class="to-end" onClick={list.toEnd}>
-          {rows.length > seen.current ? `${rows.length - seen.current} new ↓` : 'To the end ↓'}
+          {rows.length > seen.current ? t.conversation.fresh(rows.length - seen.current) : t.conversation.toEnd}
         </button>
       )}
     </section>
   );
 }
 
-// The row whose evidence is open is on the screen, however it was opened.
+// Scrolls to the row whose evidence is open, however it was opened.
 function useShown(toIndex: (index: number) => void, index: number, drawn: () => readonly number[]): void {
   useEffect(() => {
     const row = document.querySelector<HTMLElement>(`.row[data-index="${index}"]`);
@@ -157,8 +144,9 @@ function useShown(toIndex: (index: number) => void, index: number, drawn: () => 
   }, [index]);
 }
 
-// Whether keys go to the question that waits. To the one that was there when one came, and to one that was chosen;
-// never to one that comes by itself: a key that is just being pressed was meant for the one before.
+// Whether keys apply to the pending question. They apply to the question that was there when the page opened, and to
+// one that the user selected. They never apply to a question that appears by itself: a key pressed at that moment was
+// meant for the previous one.
 function useMark(
   isCurrent: boolean,
   pendingId: string | null,
@@ -173,8 +161,14 @@ function useMark(
   return { isMarked: pendingId !== null && marked === pendingId, mark: () => setMarked(pendingId) };
 }
 
-// Drawn again only when it has changed.
-function Kept({ row, rev }: { readonly row: Exclude<Row, { type: 'question' }>; readonly rev: number }): JSX.Element {
+// Drawn again only when the row has changed.
+function MemoizedRow({
+  row,
+  rev,
+}: {
+  readonly row: Exclude<Row, { type: 'question' }>;
+  readonly rev: number;
+}): JSX.Element {
   return useMemo(() => <RowBody row={row} rev={rev} />, [row, rev]);
 }
 
@@ -186,13 +180,13 @@ function EvidenceButton({ rasp, at }: { readonly rasp: readonly number[]; readon
     <button
       type="button"
       class="quiet proof"
-      title={`${time} · the evidence of event ${span}`}
+      title={t.conversation.evidence(time, span)}
       onClick={() => refine({ evidence: String(first) }, { opens: !query.value.has('evidence') })}
     >
       <span class="time" aria-hidden="true">
         {time}
       </span>{' '}
-      <span class="unseen">Evidence of event </span>#{first}
+      <span class="unseen">{t.conversation.evidenceFor}</span>#{first}
     </button>
   );
 }
@@ -209,7 +203,7 @@ function heightOf(row: Row | undefined): number {
   return row.type === 'plan' ? 60 + LINE_PX * row.items.length : (HEIGHTS[row.type] ?? 45);
 }
 
-// A card that was answered goes away, and with it the button that had the focus.
+// An answered card disappears with its focused button: move the focus to the list.
 function useKeptFocus(pendingId: string | null, box: () => HTMLElement | null): void {
   const before = useRef(pendingId);
   useEffect(() => {

@@ -1,5 +1,6 @@
-// How a run ended: with its result, or with why not.
+// The end of a run: its result, or why it failed.
 import type { JSX } from 'preact';
+import { t } from '../../language/language.js';
 import { asObject, type Json } from '../../../../src/kernel/json.js';
 import { nameInProse } from '../../../../src/kernel/visible-text.js';
 import type { EndRow as Row } from '../../state/run-rows.js';
@@ -11,14 +12,14 @@ export function EndRow({ row: { end } }: { readonly row: Row }): JSX.Element {
     case 'succeeded':
       return (
         <section class="end good-edge">
-          <h3 class="good">Succeeded</h3>
-          {end.result == null ? <p class="dim">Without a result.</p> : <Result result={end.result} />}
+          <h3 class="good">{t.end.succeeded}</h3>
+          {end.result == null ? <p class="dim">{t.end.noResult}</p> : <Result result={end.result} />}
         </section>
       );
     case 'canceled':
       return (
         <section class="end">
-          <h3>Canceled{end.by === undefined ? '' : ` by ${end.by}`}</h3>
+          <h3>{end.by === undefined ? t.end.canceled : t.end.canceledBy(end.by)}</h3>
         </section>
       );
     case 'failed': {
@@ -26,12 +27,10 @@ export function EndRow({ row: { end } }: { readonly row: Row }): JSX.Element {
       const { unanswered, ...more } = details ?? {};
       return (
         <section class="end bad-edge">
-          <h3 class="bad">
-            Failed: <code>{code}</code>
-          </h3>
+          <h3 class="bad">{t.end.failed(<code>{code}</code>)}</h3>
           <p>{nameInProse(message)}</p>
           {unanswered !== undefined && <Unanswered question={unanswered} />}
-          {Object.keys(more).length > 0 && <Pretty value={more} label="Details of the failure" />}
+          {Object.keys(more).length > 0 && <Pretty value={more} label={t.end.failureDetails} />}
         </section>
       );
     }
@@ -39,15 +38,19 @@ export function EndRow({ row: { end } }: { readonly row: Row }): JSX.Element {
 }
 
 function Result({ result }: { readonly result: Json }): JSX.Element {
-  return typeof result === 'string' ? <Markdown text={result} /> : <Pretty value={result} label="Result" />;
+  return typeof result === 'string' ? <Markdown text={result} /> : <Pretty value={result} label={t.end.result} />;
 }
 
 function Unanswered({ question }: { readonly question: Json }): JSX.Element {
   const prompt = asObject(question)?.['prompt'];
   return (
     <div class="unanswered">
-      <p class="dim small">What it had asked, and nobody could answer:</p>
-      {typeof prompt === 'string' ? <Markdown text={prompt} /> : <Pretty value={question} label="What it had asked" />}
+      <p class="dim small">{t.end.unanswered}</p>
+      {typeof prompt === 'string' ? (
+        <Markdown text={prompt} />
+      ) : (
+        <Pretty value={question} label={t.end.unansweredQuestion} />
+      )}
     </div>
   );
 }

@@ -1,7 +1,8 @@
-// The evidence of one event: its envelope, how sure the parser was, and the exact bytes of the log, marked among those
-// around them.
+// The evidence for one event: its envelope, the confidence of the parser, and its exact bytes in the log, highlighted
+// in their context.
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { t } from '../../language/language.js';
 import { loadEvidence, type Evidence, type LogPart } from '../../state/evidence.js';
 import { formatBytes, formatCount, formatTime } from '../../state/format.js';
 import { closeOpened, refine } from '../../state/router.js';
@@ -11,9 +12,9 @@ import { Plain } from './fold.js';
 interface PanelProps {
   readonly runId: string;
   readonly seq: number;
-  // Those of the row that it was opened from.
+  // The events of the row from which it was opened.
   readonly row: readonly number[];
-  // The last of the run.
+  // The last event of the run.
   readonly last: number;
 }
 
@@ -21,13 +22,13 @@ function show(seq: number): void {
   refine({ evidence: String(seq) });
 }
 
-type Found =
-  | { readonly type: 'looking' }
-  | { readonly type: 'found'; readonly evidence: Evidence }
+type Loaded =
+  | { readonly type: 'loading' }
+  | { readonly type: 'loaded'; readonly evidence: Evidence }
   | { readonly type: 'failed'; readonly why: string };
 
 export function EvidencePanel({ runId, seq, row, last }: PanelProps): JSX.Element {
-  const [found, setFound] = useState<Found>({ type: 'looking' });
+  const [loaded, setLoaded] = useState<Loaded>({ type: 'loading' });
   const panel = useRef<HTMLElement>(null);
   const opener = useRef(document.activeElement);
   const close = (): void => {
@@ -39,12 +40,12 @@ export function EvidencePanel({ runId, seq, row, last }: PanelProps): JSX.Elemen
   useEffect(() => panel.current?.focus(), []);
   useEffect(() => {
     let isWanted = true;
-    setFound((before) => (before.type === 'found' ? before : { type: 'looking' }));
+    setLoaded((before) => (before.type === 'loaded' ? before : { type: 'loading' }));
     loadEvidence(runId, seq).then(
       (evidence) =>
         isWanted &&
-        setFound(evidence ? { type: 'found', evidence } : { type: 'failed', why: `The run has no event ${seq}.` }),
-      (error: unknown) => isWanted && setFound({ type: 'failed', why: messageOf(error) }),
+        setLoaded(evidence ? { type: 'loaded', evidence } : { type: 'failed', why: t.evidence.missing(seq) }),
+      (error: unknown) => isWanted && setLoaded({ type: 'failed', why: messageOf(error) }),
     );
     return () => {
       isWanted = false;
@@ -56,58 +57,54 @@ export function EvidencePanel({ runId, seq, row, last }: PanelProps): JSX.Elemen
       ref={panel}
       class="evidence"
       tabIndex={-1}
-      aria-label={`Evidence of event ${seq}`}
-      data-seq={found.type === 'found' ? found.evidence.event.seq : ''}
+      aria-label={t.evidence.label(seq)}
+      data-seq={loaded.type === 'loaded' ? loaded.evidence.event.seq : ''}
       onKeyDown={(event) => event.key === 'Escape' && close()}
     >
       <header>
-        <h2>
-          Event {formatCount(seq)} of {formatCount(last)}
-        </h2>
+        <h2>{t.evidence.title(formatCount(seq), formatCount(last))}</h2>
         <span class="grow" />
         <button type="button" disabled={seq <= 1} onClick={() => show(seq - 1)}>
-          Previous
+          {t.evidence.previous}
         </button>
         <button type="button" disabled={seq >= last} onClick={() => show(seq + 1)}>
-          Next
+          {t.evidence.next}
         </button>
         <button type="button" onClick={close}>
-          Close
+          {t.evidence.close}
         </button>
       </header>
       {row.length > 1 && at >= 0 && (
         <p class="of-row">
-          <span class="dim">
-            {at + 1} of the {formatCount(row.length)} events of this row
-          </span>
+          <span class="dim">{t.evidence.inRow(at + 1, formatCount(row.length))}</span>
           <button type="button" class="quiet" disabled={at === 0} onClick={() => show(row[at - 1] ?? seq)}>
-            ‹ in the row
+            {t.evidence.previousInRow}
           </button>
           <button type="button" class="quiet" disabled={at === row.length - 1} onClick={() => show(row[at + 1] ?? seq)}>
-            in the row ›
+            {t.evidence.nextInRow}
           </button>
         </p>
       )}
-      {found.type === 'looking' && (
+      {loaded.type === 'loading' && (
         <p class="dim" role="status">
-          Looking…
+          {t.loading}
         </p>
       )}
-      {found.type === 'failed' && (
+      {loaded.type === 'failed' && (
         <p class="bad" role="alert">
-          {found.why}
+          {loaded.why}
         </p>
       )}
-      {found.type === 'found' && (
-        <div class={found.evidence.event.seq === seq ? '' : 'stale'} aria-busy={found.evidence.event.seq !== seq}>
-          <Shown runId={runId} evidence={found.evidence} />
+      {loaded.type === 'loaded' && (
+        <div class={loaded.evidence.event.seq === seq ? '' : 'stale'} aria-busy={loaded.evidence.event.seq !== seq}>
+          <EventEvidence runId={runId} evidence={loaded.evidence} />
         </div>
       )}
     </aside>
   );
 }
 
-function Shown({
+function EventEvidence({
   runId,
   evidence: { event, diagnostics, bytes },
 }: {
@@ -119,33 +116,31 @@ function Shown({
     <>
       <dl class="action">
         <div>
-          <dt>Type</dt>
+          <dt>{t.evidence.type}</dt>
           <dd>
             <code>{event.event.type}</code>
           </dd>
         </div>
         <div>
-          <dt>When</dt>
-          <dd>
-            {formatTime(event.ts)}, attempt {event.attempt_number}
-          </dd>
+          <dt>{t.evidence.time}</dt>
+          <dd>{t.evidence.timeAndTurn(formatTime(event.ts), event.attempt_number)}</dd>
         </div>
         <div>
-          <dt>Read by</dt>
+          <dt>{t.evidence.parser}</dt>
           <dd>
             <code>{source.parser}</code>
           </dd>
         </div>
         <div>
-          <dt>Confidence</dt>
+          <dt>{t.evidence.confidence}</dt>
           <dd>
-            <meter min={0} max={1} value={source.confidence} aria-label="Confidence" /> {source.confidence}
+            <meter min={0} max={1} value={source.confidence} aria-label={t.evidence.confidence} /> {source.confidence}
           </dd>
         </div>
       </dl>
       {diagnostics.length > 0 && (
         <>
-          <h3>Diagnostics about these bytes</h3>
+          <h3>{t.evidence.diagnostics}</h3>
           <ul class="diagnostics">
             {diagnostics.map((each) => (
               <li key={each.seq}>
@@ -155,14 +150,14 @@ function Shown({
           </ul>
         </>
       )}
-      <h3>In the log</h3>
+      <h3>{t.evidence.inLog}</h3>
       {event.raw_ref === null || bytes === null ? (
-        <p class="dim">It is an event of Parley's own: the engine printed nothing for it.</p>
+        <p class="dim">{t.evidence.ownEvent}</p>
       ) : (
         <Bytes runId={runId} ref_={event.raw_ref} part={bytes} />
       )}
-      <h3>Envelope</h3>
-      <Plain text={JSON.stringify(event, null, 2)} label="Envelope" />
+      <h3>{t.evidence.envelope}</h3>
+      <Plain text={JSON.stringify(event, null, 2)} label={t.evidence.envelope} />
     </>
   );
 }
@@ -185,22 +180,22 @@ function Bytes({
   return (
     <>
       <p class="small dim">
-        Bytes {formatCount(from)} to {formatCount(to)} ({formatBytes(to - from)}) of {stream}, attempt {attempt}.{' '}
-        <a href={`${href}&byte_from=${from}&byte_to=${to}`} download>
-          These bytes
-        </a>
-        ,{' '}
-        <a href={href} download>
-          the whole log
-        </a>
-        .
+        {t.evidence.bytes(formatCount(from), formatCount(to), formatBytes(to - from), stream, attempt)}{' '}
+        {t.evidence.download(
+          <a href={`${href}&byte_from=${from}&byte_to=${to}`} download>
+            {t.evidence.theseBytes}
+          </a>,
+          <a href={href} download>
+            {t.evidence.wholeLog}
+          </a>,
+        )}
       </p>
-      <pre class="plain bytes" tabIndex={0} role="region" aria-label="The bytes in the log">
+      <pre class="plain bytes" tabIndex={0} role="region" aria-label={t.evidence.bytesInLog}>
         <span class="around">{part.before}</span>
         <mark ref={mark}>{part.exact}</mark>
         <span class="around">{part.after}</span>
       </pre>
-      {part.left > 0 && <p class="dim small">{formatBytes(part.left)} more are not shown.</p>}
+      {part.left > 0 && <p class="dim small">{t.evidence.notShown(formatBytes(part.left))}</p>}
     </>
   );
 }

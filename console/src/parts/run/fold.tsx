@@ -1,8 +1,10 @@
-// Things that are folded until somebody wants them, and stay as they were when a row leaves the screen and comes back.
+// Details that can be expanded. They keep their state when a row leaves the screen and comes back.
 import { createContext, type ComponentChildren, type JSX, type TargetedEvent } from 'preact';
 import { useContext, useState } from 'preact/hooks';
+import { t } from '../../language/language.js';
 import type { Json } from '../../../../src/kernel/json.js';
 import { nameInvisible } from '../../../../src/kernel/visible-text.js';
+import { formatCount } from '../../state/format.js';
 
 export const Opened = createContext<Set<string>>(new Set());
 
@@ -10,7 +12,7 @@ interface FoldProps {
   readonly id: string;
   readonly class?: string;
   readonly summary: ComponentChildren;
-  // Made only when it is open.
+  // Called only while it is open.
   readonly children: () => ComponentChildren;
 }
 
@@ -33,7 +35,7 @@ export function Fold({ id, class: name = '', summary, children }: FoldProps): JS
 
 const CLIP_CHARS = 20_000;
 
-// Text as it is; what is very long only when asked for.
+// Plain text. A very long text is shortened until it is expanded.
 export function Plain({ text, label }: { readonly text: string; readonly label: string }): JSX.Element {
   const [isWhole, setWhole] = useState(false);
   const shown = isWhole ? text : text.slice(0, CLIP_CHARS);
@@ -44,7 +46,7 @@ export function Plain({ text, label }: { readonly text: string; readonly label: 
       </pre>
       {shown.length < text.length && (
         <button type="button" class="quiet" onClick={() => setWhole(true)}>
-          Show all {text.length.toLocaleString()} characters
+          {t.conversation.showAllCharacters(formatCount(text.length))}
         </button>
       )}
     </>

@@ -1,16 +1,17 @@
-// The run's own evidence as a whole: is everything as it was written, and its files to take home.
+// The record of a run: checks that nothing recorded was altered, and downloads its files.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { t } from '../../language/language.js';
 import type { ParleyClient } from '../../../../src/client/index.js';
 import { formatBytes } from '../../state/format.js';
-import { isEnd, type State } from '../../state/run-way.js';
+import { isEnd, type State } from '../../state/run-path.js';
 import { client, messageOf } from '../../state/server.js';
 import { Fold } from './fold.js';
 
 type Verification = Awaited<ReturnType<ParleyClient['verify']>>;
 type Check =
   | { readonly type: 'none' | 'checking' }
-  | { readonly type: 'checked'; readonly found: Verification }
+  | { readonly type: 'checked'; readonly report: Verification }
   | { readonly type: 'failed'; readonly why: string };
 
 interface Listed {
@@ -20,12 +21,12 @@ interface Listed {
 
 export function Proofs({ runId, status }: { readonly runId: string; readonly status: State }): JSX.Element {
   const [check, setCheck] = useState<Check>({ type: 'none' });
-  // What was found holds for what there was then.
+  // A report applies only to the record at that time.
   useEffect(() => setCheck({ type: 'none' }), [status]);
   const verify = (): void => {
     setCheck({ type: 'checking' });
     client.verify(runId).then(
-      (found) => setCheck({ type: 'checked', found }),
+      (report) => setCheck({ type: 'checked', report }),
       (error: unknown) => setCheck({ type: 'failed', why: messageOf(error) }),
     );
   };
@@ -33,37 +34,34 @@ export function Proofs({ runId, status }: { readonly runId: string; readonly sta
     <div class="proofs">
       <p class="options">
         <button type="button" disabled={check.type === 'checking'} onClick={verify}>
-          {check.type === 'checking' ? 'Checking…' : 'Check the digests'}
+          {check.type === 'checking' ? t.record.checking : t.record.check}
         </button>
         <a class="button" href={`/v1/runs/${encodeURIComponent(runId)}/archive`} download>
-          Download its record
+          {t.record.download}
         </a>
       </p>
       <div role="status" aria-live="polite">
         {check.type === 'failed' && <p class="bad">{check.why}</p>}
         {check.type === 'checked' && (
           <>
-            <p class={check.found.ok ? 'good' : 'bad'}>
-              {!check.found.ok
-                ? 'Not everything is as it was written.'
-                : isEnd(status)
-                  ? 'Everything is as it was written.'
-                  : 'So far everything is as it was written; the run goes on.'}
+            <p class={check.report.ok ? 'good' : 'bad'}>
+              {!check.report.ok ? t.record.altered : isEnd(status) ? t.record.intact : t.record.intactSoFar}
             </p>
             <ul class="checks">
-              {check.found.checks.map(({ name, ok, finding }) => (
+              {check.report.checks.map(({ name, ok, finding }) => (
                 <li key={name}>
                   <span class={ok ? 'good' : 'bad'} aria-hidden="true">
                     {ok ? '✓' : '✗'}
                   </span>
-                  <span class="unseen">{ok ? 'good: ' : 'bad: '}</span> {name} <span class="dim small">{finding}</span>
+                  <span class="unseen">{ok ? t.record.passed : t.record.failed}</span> {name}{' '}
+                  <span class="dim small">{finding}</span>
                 </li>
               ))}
             </ul>
           </>
         )}
       </div>
-      <Fold id="files" summary="Its record: logs, events, result">
+      <Fold id="files" summary={t.record.files}>
         {() => <Files key={status} runId={runId} />}
       </Fold>
     </div>
@@ -76,13 +74,13 @@ function Files({ runId }: { readonly runId: string }): JSX.Element {
   useEffect(() => {
     client
       .request('GET', path)
-      .then(async (answer) => setListed((await answer.json()) as Listed))
+      .then(async (response) => setListed((await response.json()) as Listed))
       .catch((error: unknown) => setListed(messageOf(error)));
   }, [path]);
   if (listed === null)
     return (
       <p class="dim" role="status">
-        Looking…
+        {t.loading}
       </p>
     );
   if (typeof listed === 'string') return <p class="bad">{listed}</p>;
@@ -96,8 +94,8 @@ function Files({ runId }: { readonly runId: string }): JSX.Element {
           <span class="dim small">{formatBytes(file.bytes)}</span>
         </li>
       ))}
-      {listed.files.length === 0 && <li class="dim">None.</li>}
-      {listed.truncated && <li class="dim">There are more; the download has all of them.</li>}
+      {listed.files.length === 0 && <li class="dim">{t.none}</li>}
+      {listed.truncated && <li class="dim">{t.record.moreFiles}</li>}
     </ul>
   );
 }

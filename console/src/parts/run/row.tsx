@@ -1,8 +1,9 @@
-// One row of the conversation, each in the way that fits it. All text is somebody else's: it is shown, never
-// interpreted, but for Markdown that can do nothing.
+// Draws one row of the conversation by its type. All text comes from engines and people: it is shown and never
+// interpreted, except as inert Markdown.
 import type { JSX } from 'preact';
+import { t } from '../../language/language.js';
 import { formatCount, formatDuration } from '../../state/format.js';
-import { summarizeDetails, type EngineDetail } from '../../../../src/fcmp/engine-details.js';
+import type { EngineDetail } from '../../../../src/fcmp/engine-details.js';
 import type { DetailsRow, MessageRow, PlanRow, Row, UsageRow } from '../../state/run-rows.js';
 import { nameInLine, nameInProse } from '../../../../src/kernel/visible-text.js';
 import { Markdown } from '../markdown.js';
@@ -10,22 +11,22 @@ import { EndRow } from './end-row.js';
 import { Fold, Plain, Pretty } from './fold.js';
 import { ToolRow } from './tool-row.js';
 
-// Beyond this, text is shown as it is: to make it pretty would hold the page up.
+// Longer text is shown without Markdown: rendering it would block the page.
 const MARKDOWN_CHARS = 60_000;
-// As much of one that grows is made pretty with every piece.
+// How much of a growing message is rendered with each new piece.
 const GROWING_CHARS = 12_000;
 const FILES = 400;
 const SUMMARY_CHARS = 140;
 
 type Shown = Exclude<Row, { type: 'question' }>;
 
-// rev: that it is drawn anew when the row was changed in place.
+// `rev` changes when the row was changed in place, so that it is drawn again.
 export function RowBody({ row }: { readonly row: Shown; readonly rev: number }): JSX.Element {
   switch (row.type) {
     case 'user':
       return (
         <div class="said-by-user">
-          <span class="dim small">Prompt</span>
+          <span class="dim small">{t.conversation.rows.user}</span>
           <Markdown text={row.text} cachedBy={row} />
         </div>
       );
@@ -38,11 +39,12 @@ export function RowBody({ row }: { readonly row: Shown; readonly rev: number }):
           class="reasoning"
           summary={
             <>
-              <span class="name">Thought</span> <span class="line dim">{firstLine(row.text)}</span>
+              <span class="name">{t.conversation.rows.reasoning}</span>{' '}
+              <span class="line dim">{firstLine(row.text)}</span>
             </>
           }
         >
-          {() => <Plain text={row.text} label="What it thought" />}
+          {() => <Plain text={row.text} label={t.conversation.rows.reasoning} />}
         </Fold>
       );
     case 'plan':
@@ -52,7 +54,7 @@ export function RowBody({ row }: { readonly row: Shown; readonly rev: number }):
     case 'files':
       return (
         <p class="files">
-          <span class="dim">{row.files.length === 1 ? 'File changed' : `${row.files.length} files changed`}</span>
+          <span class="dim">{t.conversation.filesChanged(row.files.length)}</span>
           {row.files.slice(0, FILES).map(({ path, kind }, index) => (
             <code key={index} title={kind}>
               {kind === 'add' ? '+ ' : kind === 'delete' ? '− ' : ''}
@@ -66,8 +68,8 @@ export function RowBody({ row }: { readonly row: Shown; readonly rev: number }):
     case 'attempt':
       return (
         <h3 class="rule">
-          <span>Attempt {row.number}</span>
-          {row.waitedMs > 0 && <small> after {formatDuration(row.waitedMs)} of waiting for you</small>}
+          <span>{t.conversation.turn(row.number)}</span>
+          {row.waitedMs > 0 && <small>{t.conversation.afterWaiting(formatDuration(row.waitedMs))}</small>}
         </h3>
       );
     case 'details':
@@ -85,22 +87,24 @@ export function RowBody({ row }: { readonly row: Shown; readonly rev: number }):
 
 function Message({ row }: { readonly row: MessageRow }): JSX.Element {
   const { text, state, isTruncated } = row;
-  // Whoever watches it grow looks at its end.
+  // Shows the end of a long message while it grows.
   if (state === 'growing' && text.length > GROWING_CHARS) {
     return (
       <div class="message">
-        <p class="dim small">… {formatCount(text.length - GROWING_CHARS)} characters before</p>
-        <Plain text={text.slice(-GROWING_CHARS)} label="The message so far" />
+        <p class="dim small">{t.conversation.earlierCharacters(formatCount(text.length - GROWING_CHARS))}</p>
+        <Plain text={text.slice(-GROWING_CHARS)} label={t.conversation.messageSoFar} />
       </div>
     );
   }
   return (
     <div class={`message ${state}`}>
-      {text.length <= MARKDOWN_CHARS ? <Markdown text={text} cachedBy={row} /> : <Plain text={text} label="Message" />}
-      {state === 'cut' && <p class="warn small">The turn ended here, in the middle of the message.</p>}
-      {isTruncated && (
-        <p class="warn small">The message was too long to be kept whole in one event; the evidence has all of it.</p>
+      {text.length <= MARKDOWN_CHARS ? (
+        <Markdown text={text} cachedBy={row} />
+      ) : (
+        <Plain text={text} label={t.conversation.rows.message} />
       )}
+      {state === 'cut' && <p class="warn small">{t.conversation.cut}</p>}
+      {isTruncated && <p class="warn small">{t.conversation.tooLong}</p>}
     </div>
   );
 }
@@ -112,7 +116,7 @@ function Plan({ row }: { readonly row: PlanRow }): JSX.Element {
       {row.items.map((item, index) => (
         <li key={index} class={item.done ? 'done' : ''}>
           <span aria-hidden="true">{item.done ? '✓' : '○'}</span> {nameInProse(item.text)}
-          <span class="unseen">{item.done ? ' (done)' : ' (to do)'}</span>
+          <span class="unseen">{item.done ? t.conversation.planItemDone : t.conversation.planItemToDo}</span>
         </li>
       ))}
     </ol>
@@ -122,64 +126,58 @@ function Plan({ row }: { readonly row: PlanRow }): JSX.Element {
       <Fold
         id={row.key}
         class="reasoning"
-        summary={
-          <span class="dim">
-            An earlier plan: {done} of {row.items.length} done
-          </span>
-        }
+        summary={<span class="dim">{t.conversation.earlierPlan(done, row.items.length)}</span>}
       >
         {() => list}
       </Fold>
     );
   return (
     <div class="plan-box">
-      <span class="dim small">
-        Plan, {done} of {row.items.length} done
-      </span>
+      <span class="dim small">{t.conversation.plan(done, row.items.length)}</span>
       {list}
     </div>
   );
 }
 
 function detailLine({ kind, text }: EngineDetail): string {
-  return kind === 'done' ? text : `${kind}: ${text}`;
+  return kind === 'done' ? text : `${t.conversation.details[kind]}: ${text}`;
 }
 
-// All of a turn in one line, opened when somebody wants it.
+// All engine details of a turn in one line that can be expanded.
 function Details({ row }: { readonly row: DetailsRow; readonly rev: number }): JSX.Element {
   const summary = (
     <>
-      <span class="name">Engine details</span> <span class="line dim">{summarizeDetails(row.counts)}</span>
+      <span class="name">{t.conversation.rows.details}</span>{' '}
+      <span class="line dim">{t.conversation.detailCounts(row.counts)}</span>
     </>
   );
   return (
     <Fold id={row.key} class="raw" summary={summary}>
-      {() => <Plain text={row.details.map(detailLine).join('\n')} label="Engine details" />}
+      {() => <Plain text={row.details.map(detailLine).join('\n')} label={t.conversation.rows.details} />}
     </Fold>
   );
 }
-
-const SCOPES = { step: 'this turn', turn: 'this turn', thread: 'the conversation so far' } as const;
 
 function Usage({ row: { usage } }: { readonly row: UsageRow }): JSX.Element {
   const parts = [
     usage.model,
     usage.input_tokens === undefined
       ? undefined
-      : `${formatCount(usage.input_tokens)} tokens ` +
-        `in${usage.cached_input_tokens === undefined ? '' : ` (${formatCount(usage.cached_input_tokens)} cached)`}`,
+      : t.conversation.tokensIn(
+          formatCount(usage.input_tokens),
+          usage.cached_input_tokens === undefined ? null : formatCount(usage.cached_input_tokens),
+        ),
     usage.output_tokens === undefined
       ? undefined
-      : `${formatCount(usage.output_tokens)} ` +
-        `out${usage.reasoning_tokens ? ` (${formatCount(usage.reasoning_tokens)} thinking)` : ''}`,
+      : t.conversation.tokensOut(
+          formatCount(usage.output_tokens),
+          usage.reasoning_tokens ? formatCount(usage.reasoning_tokens) : null,
+        ),
     usage.cost_usd === undefined ? undefined : `$${usage.cost_usd.toFixed(4)}`,
     usage.duration_ms === undefined ? undefined : formatDuration(usage.duration_ms),
   ];
-  return (
-    <p class="usage dim small">
-      {SCOPES[usage.scope]}: {parts.filter((part) => part !== undefined).join(' · ')}
-    </p>
-  );
+  const figures = parts.filter((part) => part !== undefined).join(' · ');
+  return <p class="usage dim small">{t.conversation.usage(t.conversation.usageOf[usage.scope], figures)}</p>;
 }
 
 function firstLine(text: string): string {

@@ -1,26 +1,23 @@
-// What each attempt spent its time with: queued, at work, waiting for a person. A bar to see it, and the figures in
-// words.
+// How each turn spent its time: queued, running, waiting for a person. A bar and the figures as text.
 import type { JSX } from 'preact';
+import { t } from '../../language/language.js';
 import { formatDuration } from '../../state/format.js';
 import { now } from '../../state/now.js';
 import type { RunFeed } from '../../state/run-feed.js';
-import { spanMs, type Attempt } from '../../state/run-way.js';
+import { spanMs, type Attempt } from '../../state/run-path.js';
 
-const WORDS: Readonly<Record<string, string>> = {
-  queued: 'queued',
-  running: 'at work',
-  waiting_user: 'waiting for you',
-};
 const SHOWN = 30;
 
 export function Timeline({ feed }: { readonly feed: RunFeed }): JSX.Element {
   void feed.version.value;
-  const { attempts } = feed.model.way;
+  const { attempts } = feed.model.path;
   const shown = attempts.slice(-SHOWN);
   const longest = Math.max(1, ...shown.map((attempt) => lengthOf(attempt, now.value)));
   return (
     <ol class="timeline">
-      {shown.length < attempts.length && <li class="dim small">{attempts.length - shown.length} earlier attempts</li>}
+      {shown.length < attempts.length && (
+        <li class="dim small">{t.run.earlierTurns(attempts.length - shown.length)}</li>
+      )}
       {shown.map((attempt) => (
         <li key={attempt.number}>
           <div
@@ -37,7 +34,7 @@ export function Timeline({ feed }: { readonly feed: RunFeed }): JSX.Element {
             {attempt.spans.map((span, index) => (
               <span key={index} class="figure">
                 <i class={span.state} aria-hidden="true" />
-                {WORDS[span.state] ?? span.state} {formatDuration(spanMs(span, now.value))}
+                {t.states[span.state]} {formatDuration(spanMs(span, now.value))}
                 {span.to === null ? '…' : ''}{' '}
               </span>
             ))}

@@ -1,5 +1,6 @@
-// A tool call in one line: what was called, how it went; what it was given and what came out of it when opened.
+// A tool call in one line: the tool and its outcome. Its input and output are shown when expanded.
 import type { JSX } from 'preact';
+import { t } from '../../language/language.js';
 import { asObject, type Json } from '../../../../src/kernel/json.js';
 import { formatDuration } from '../../state/format.js';
 import type { ToolRow as Row } from '../../state/run-rows.js';
@@ -9,19 +10,12 @@ import { Diff } from '../diff.js';
 import { Fold, Pretty } from './fold.js';
 
 const MARKS = { running: '…', unfinished: '–', completed: '✓', failed: '✗', declined: '⊘' } as const;
-const WORDS = {
-  running: 'running',
-  unfinished: 'not finished',
-  completed: 'done',
-  failed: 'failed',
-  declined: 'declined',
-} as const;
 const LINE_CHARS = 300;
 
 export function ToolRow({ row }: { readonly row: Row }): JSX.Element {
   const { key, name, status, exitCode, durationMs, input, output, error } = row;
   const line = nameInLine(lineOf(input));
-  // A script of several lines is nothing to be warned of.
+  // Line ends and tabs of a script need no warning.
   const hidden = countNames(line.replaceAll(/⟨U\+000[9A]⟩/g, ''));
   const isBad = status === 'failed' || status === 'declined';
   return (
@@ -35,15 +29,11 @@ export function ToolRow({ row }: { readonly row: Row }): JSX.Element {
           </span>
           <span class="name">{nameInLine(name)}</span>
           <code class="line">{line}</code>
-          {hidden > 0 && (
-            <span class="how bad">
-              {hidden} invisible {hidden === 1 ? 'character' : 'characters'}
-            </span>
-          )}
+          {hidden > 0 && <span class="how bad">{t.tool.invisible(hidden)}</span>}
           <span class={`how ${isBad ? 'bad' : 'dim'}`}>
             {[
-              WORDS[status],
-              exitCode == null ? '' : `exit ${exitCode}`,
+              t.tool.statuses[status],
+              exitCode == null ? '' : t.tool.exit(exitCode),
               durationMs === undefined ? '' : formatDuration(durationMs),
             ]
               .filter((word) => word !== '')
@@ -58,11 +48,11 @@ export function ToolRow({ row }: { readonly row: Row }): JSX.Element {
           {error !== undefined && <p class="bad">{nameInvisible(error)}</p>}
           {output !== undefined && output !== '' && (
             <>
-              <h4>Output</h4>
-              <Pretty value={output} label="Output" />
+              <h4>{t.tool.output}</h4>
+              <Pretty value={output} label={t.tool.output} />
             </>
           )}
-          {output === undefined && error === undefined && <p class="dim">No output.</p>}
+          {output === undefined && error === undefined && <p class="dim">{t.tool.noOutput}</p>}
         </>
       )}
     </Fold>
@@ -83,19 +73,19 @@ function Input({ input }: { readonly input: Json }): JSX.Element | null {
   }
   return (
     <>
-      <h4>Input</h4>
-      <Pretty value={input} label="Input" />
+      <h4>{t.tool.input}</h4>
+      <Pretty value={input} label={t.tool.input} />
     </>
   );
 }
 
-// The command, the path, or whatever it was given, in one line.
+// The command, the path or the whole input, in one line.
 function lineOf(input: Json): string {
-  const given = asObject(input);
+  const fields = asObject(input);
   const named = ['command', 'path', 'file_path', 'query', 'url', 'pattern']
-    .map((name) => given?.[name])
+    .map((name) => fields?.[name])
     .find((value) => typeof value === 'string');
-  const changes = given?.['changes'];
+  const changes = fields?.['changes'];
   if (Array.isArray(changes))
     return changes
       .map((change) => textOf(asObject(change)?.['path']))

@@ -1,6 +1,5 @@
 // Sessions, sign-in codes, token uses and the administrative journal in PostgreSQL, shared by all hosts. Lookups of
-// sessions are cached for a moment; every change notifies all hosts, which then read again before they answer the next
-// request.
+// sessions are cached for two seconds; every change notifies all hosts, which then read again before the next request.
 import {
   listSoundSessions,
   MOST_CODES,

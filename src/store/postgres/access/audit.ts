@@ -19,20 +19,20 @@ export const LOCK_AUDIT: Statement = {
   values: [],
 };
 
-// A statement of its own after the lock: it sees what was committed while the lock was waited for.
+// A separate statement after the lock, so that it sees rows that were committed while the lock was awaited.
 export const LAST_AUDIT: Statement = {
   name: 'last-audit',
   text: 'SELECT max(seq) AS last FROM parley.audit WHERE seq < $1',
   values: [MOST_ROWS],
 };
 
-// What a transaction does: nothing, or these statements and, where there is an entry, the row that records them.
+// The effect of a transaction: nothing, or these statements and, if there is an entry, the row that records them.
 export type AuditedDecision<T> =
   | { readonly leave: T }
   | { readonly write: readonly Statement[]; readonly answer: T; readonly entry: AuditEntry | null };
 
-// The statements that append an entry; `head` and `last` are the answers to LOCK_AUDIT and LAST_AUDIT in the same
-// transaction.
+// Returns the statements that append an entry; `head` and `last` are the results of LOCK_AUDIT and LAST_AUDIT in the
+// same transaction.
 export function auditStatements(
   head: QueryResult | undefined,
   last: QueryResult | undefined,
@@ -68,13 +68,13 @@ export function transactAudited<T>(
   });
 }
 
-// `problem`: why it could not be recorded; null: it was.
+// `problem`: why the revocation could not be recorded; null: it was.
 export interface Revoked<T> {
   readonly answer: T;
   readonly problem: unknown;
 }
 
-// Revokes even if the journal cannot be appended to: without a record then, in a second transaction.
+// Revokes even if the journal cannot be appended to: then in a second transaction, without a record.
 export async function transactRevoking<T>(
   db: Database,
   look: readonly Statement[],

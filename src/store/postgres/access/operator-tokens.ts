@@ -2,7 +2,7 @@
 // its file. The token itself never reaches the database. Each new or replaced row is recorded in the administrative
 // journal in the same transaction, and all hosts are notified. Tokens of live hosts are read together with them.
 import type { QueryResult } from 'pg';
-import type { AuditEntry, AuditTrace } from '../../audit.js';
+import type { AuditTrace } from '../../audit.js';
 import { forgetTokenStatements, NOTIFY_ACCESS } from './access.js';
 import { transactAudited, transactRevoking, type AuditedDecision } from './audit.js';
 import type { Database, Reader, Statement } from '../connection/database.js';
@@ -27,16 +27,16 @@ export interface Registration {
   readSha256(): string;
 }
 
-// A row that is older is written again.
+// An older row is written again.
 const IS_RECENT = `registered_at > clock_timestamp() - interval '1 day'`;
-// Directories that were not seen for so long lose their row.
+// Directories that were not seen for this long lose their row.
 const KEPT_DAYS = 90;
 // Every host reads all rows every two seconds. Beyond this many, those not seen for the longest time are deleted.
 const MOST_ROWS = 1000;
 
 export interface KnownHashes {
   readonly operators: readonly OperatorRow[];
-  // Of the tokens of live hosts.
+  // Hashes of the tokens of live hosts.
   readonly hosts: readonly string[];
 }
 
@@ -56,8 +56,8 @@ export async function listKnownHashes(db: Reader): Promise<KnownHashes> {
   };
 }
 
-// Makes the token in the directory's file valid on all hosts, and the one that was registered for it before invalid.
-// Writes nothing if it was registered within the last day.
+// Makes the token in the directory's file valid on all hosts, and the previous token of the directory invalid. Writes
+// nothing if it was registered within the last day.
 export async function registerOperator(db: Database, registration: Registration, trace: AuditTrace): Promise<void> {
   if (await isRecent(db, registration)) return;
   const { look, decide } = replacement(registration, trace, null);
@@ -73,13 +73,12 @@ async function isRecent(db: Reader, { directory, readSha256 }: Registration): Pr
   return rows.length === 1;
 }
 
-// The same after the file was replaced, whether or not that can be recorded. Returns why it could not be, or null.
-// `old`: a hash that must not stay valid, whichever directory it was registered for.
+// Does the same after the file was replaced, even if it cannot be recorded. Returns why not, or null. `old`: a hash
+// that must not stay valid, whichever directory registered it.
 export async function rotateOperator(
   db: Database,
   registration: Registration,
-  trace: AuditTrace,
-  old: string | null,
+  { trace, old }: { readonly trace: AuditTrace; readonly old: string | null },
 ): Promise<unknown> {
   const { look, decide } = replacement(registration, trace, old);
   return (await transactRevoking<void>(db, look, decide)).problem;
@@ -96,6 +95,7 @@ function replacement(registration: Registration, trace: AuditTrace, old: string 
     text: 'SELECT sha256 FROM parley.operator_tokens WHERE directory = $1 FOR UPDATE',
     values: [registration.directory],
   };
+  const body = { operator: true, host: registration.host };
   const decide = (found?: QueryResult): AuditedDecision<void> => {
     const before = (found?.rows[0] as { readonly sha256: string } | undefined)?.sha256 ?? null;
     const sha256 = registration.readSha256();
@@ -103,7 +103,7 @@ function replacement(registration: Registration, trace: AuditTrace, old: string 
     return {
       write: [...ended.flatMap(endStatements), insertStatement(registration, sha256), PRUNE, NOTIFY_ACCESS],
       answer: undefined,
-      entry: before === sha256 ? null : describe(registration, trace, ended.length > 0),
+      entry: before === sha256 ? null : { ...trace, type: ended.length > 0 ? 'token.rotated' : 'token.added', body },
     };
   };
   return { look: [look], decide };
@@ -140,7 +140,3 @@ const PRUNE: Statement = {
     DELETE FROM parley.token_uses USING dropped WHERE token_sha256 = dropped.sha256`,
   values: [KEPT_DAYS, MOST_ROWS],
 };
-
-function describe({ host }: Registration, trace: AuditTrace, isRotated: boolean): AuditEntry {
-  return { ...trace, type: isRotated ? 'token.rotated' : 'token.added', body: { operator: true, host } };
-}

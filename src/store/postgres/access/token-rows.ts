@@ -1,6 +1,6 @@
-// Named tokens, where all hosts find them. Only hashes of tokens are here, also of a revoked one: it is never valid
-// again. Each change is recorded in the administrative journal in the same transaction, and all hosts are notified.
-// A revocation takes effect even if it cannot be recorded.
+// Named tokens in the database, for all hosts. Only hashes are stored, also those of revoked tokens, which never become
+// valid again. Each change is recorded in the administrative journal in the same transaction, and all hosts are
+// notified. A revocation takes effect even if it cannot be recorded.
 import type { AuditEntry } from '../../audit.js';
 import { forgetTokenStatements, NOTIFY_ACCESS } from './access.js';
 import { transactAudited, transactRevoking, type Revoked } from './audit.js';
@@ -26,7 +26,7 @@ export async function listTokenRows(db: Reader): Promise<TokenRow[]> {
   );
 }
 
-// False: there is one of this name, or it is the very one that was revoked.
+// False: the name exists, or exactly this token was revoked.
 export function addTokenRow(
   db: Database,
   { name, role, sha256, created_at: made, person, expires_at: expires }: TokenRow,
@@ -46,7 +46,7 @@ export function addTokenRow(
   );
 }
 
-// The answer false: there was none.
+// Resolves to false if there was no such token.
 export function removeTokenRow(db: Database, name: string, entry: AuditEntry): Promise<Revoked<boolean>> {
   const update = {
     name: 'remove-token',
@@ -61,7 +61,7 @@ export function removeTokenRow(db: Database, name: string, entry: AuditEntry): P
   });
 }
 
-// Replaces the value of a token; the answer false: there is none of this name.
+// Replaces the value of a token. Resolves to false if the name does not exist.
 export function rotateTokenRow(
   db: Database,
   { name, sha256, created_at: made, expires_at: expires }: TokenRow,

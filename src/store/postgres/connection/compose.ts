@@ -1,5 +1,5 @@
-// Several changes as one statement: each part is a common table expression, and the last word tells the other hosts.
-// The same parts make the same text, so the statement is prepared once for each combination.
+// Combines several changes into one statement: each part is a common table expression, and the last one notifies other
+// hosts. Equal parts give an equal text, so the statement is prepared once per combination.
 import type { Statement } from './database.js';
 
 export const CHANNEL = 'parley_commits';
@@ -17,7 +17,7 @@ export class Composition {
     this.#name = name;
   }
 
-  // The sign stands for the part's text in the statement's name.
+  // The sign represents the part in the name of the statement.
   add(sign: string, write: (param: Param) => string): this {
     this.#name += sign;
     this.#parts.push(

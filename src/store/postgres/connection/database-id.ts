@@ -1,5 +1,5 @@
-// The id of a database: made once by a migration, the same for all hosts, and no secret.
-import { RequestError } from '../../../run/request-error.js';
+// The id of a database: created once by a migration, equal for all hosts, and not a secret.
+import { refusal } from '../../../run/request-error.js';
 import type { Reader } from './database.js';
 
 export async function loadDatabaseId(db: Reader): Promise<string> {
@@ -8,11 +8,6 @@ export async function loadDatabaseId(db: Reader): Promise<string> {
     text: `SELECT value FROM parley.meta WHERE key = 'database_id'`,
     values: [],
   });
-  if (!row)
-    throw new RequestError(
-      'DATABASE_NOT_MIGRATED',
-      'The database has lost its id. Make another: ' +
-        `INSERT INTO parley.meta (key, value) VALUES ('database_id', gen_random_uuid()::text)`,
-    );
+  if (!row) throw refusal('DATABASE_NOT_MIGRATED.no_id');
   return row.value;
 }

@@ -1,5 +1,5 @@
-// The connections to one PostgreSQL database. Statements are prepared by name; what is written together is sent
-// together, so that a transaction takes two round trips: what it must know, and what it does about it.
+// The connections to one PostgreSQL database. Statements are prepared by name. A transaction takes two round trips: one
+// to read, and one to write and commit.
 import {
   Client,
   Pool,
@@ -20,33 +20,36 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-// What a transaction does after it has looked: nothing, or these statements.
+// The writes of a transaction after its reads: none, or these statements.
 export type Decision<T> = { readonly leave: T } | { readonly write: readonly Statement[]; readonly answer: T };
 
 export interface DatabaseOptions {
-  // How many connections at most, besides the one that listens.
+  // The maximum number of connections, besides the one that listens.
   readonly connections?: number;
-  // How long an answer is waited for.
+  // How long to wait for a result.
   readonly answerMs?: number;
 }
 
 const CONNECTIONS = 10;
-// For a new connection, and for a free one.
+// How long to wait for a new connection, or for a free one.
 const CONNECT_MS = 10_000;
-// A row is locked for as long as a commit takes; whoever holds it longer is gone.
+// A row is locked only for the duration of a commit; a transaction that holds it longer is stuck.
 const LOCK_MS = 5000;
 const IDLE_IN_TRANSACTION_MS = 5000;
 const ANSWER_MS = 30_000;
 const KEEPALIVE_MS = 10_000;
 const INT8 = 20;
 
-// Of our connections only: other users of the driver in this process may want their bigints as they are.
+// For our connections only: other users of the driver in this process may want bigints unchanged.
 const types: CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === INT8 ? Number : (defaults.getTypeParser(oid, format as 'text') as (value: string) => unknown),
 } as CustomTypesConfig;
 
-// Whoever only looks needs no more.
+// Whether statements may have changed the database if their connection breaks.
+type Effect = 'read' | 'commit';
+
+// For functions that only read.
 export type Reader = Pick<Database, 'read'>;
 
 export class Database {
@@ -73,35 +76,34 @@ export class Database {
       lock_timeout: LOCK_MS,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     } as PoolConfig);
-    // A connection that breaks is told to whoever waits for its answer; nobody else needs to know, least of all by an
-    // end of the process.
+    // A broken connection is reported to the caller that waits for its result. Without this listener, the error would
+    // end the process.
     this.#pool.on('error', () => {});
     this.#pool.on('connect', (client) => {
       client.on('error', () => {});
-      // Whatever the database is set to: a statement that waited for a row must see it as it is then.
+      // Independent of the settings of the database: a statement that waited for a row must see its new version.
       client.query('SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED').catch(() => {});
     });
   }
 
-  // A statement that only looks, or may be done twice: it is tried again if its connection turns out to be broken, and
-  // for a moment if there is none.
+  // Runs a read or an idempotent statement. Retries on a broken connection, and for a short time if there is none.
   async read<R extends object>(statement: Statement): Promise<R[]> {
-    return patiently(() => this.#again(() => this.#single<R>(statement, false)));
+    return patiently(() => this.#again(() => this.#single<R>(statement, 'read')));
   }
 
-  // One statement as its own transaction.
+  // Runs one statement as its own transaction.
   async write<R extends object>(statement: Statement): Promise<R[]> {
-    return this.#single(statement, true);
+    return this.#single(statement, 'commit');
   }
 
-  async #single<R extends object>(statement: Statement, commits: boolean): Promise<R[]> {
+  async #single<R extends object>(statement: Statement, effect: Effect): Promise<R[]> {
     return this.#with(async (client) => {
-      const [answer] = await this.#send(client, [statement], commits);
+      const [answer] = await this.#send(client, [statement], effect);
       return (answer?.rows ?? []) as R[];
     });
   }
 
-  // The statements of `look` are answered before `decide` says what is written.
+  // Runs the statements of `look`; `decide` then returns the writes.
   async transact<T>(
     look: readonly Statement[],
     decide: (...answers: readonly QueryResult[]) => Decision<T> | Promise<Decision<T>>,
@@ -110,22 +112,21 @@ export class Database {
       this.#with(async (client) => {
         let open = true;
         try {
-          const [, ...answers] = await this.#send(client, [BEGIN, ...look], false);
+          const [, ...answers] = await this.#send(client, [BEGIN, ...look], 'read');
           const decision = await decide(...answers);
           if ('leave' in decision) return decision.leave;
           open = false;
-          await this.#send(client, [...decision.write, COMMIT], true);
+          await this.#send(client, [...decision.write, COMMIT], 'commit');
           return decision.answer;
         } finally {
-          // After a failure the connection itself may be what failed; then this fails as well, and the server has given
-          // up the rest.
+          // If the connection itself failed, this fails as well, and the server has already rolled back.
           if (open) await client.query('ROLLBACK').catch(() => {});
         }
       }),
     );
   }
 
-  // A connection of its own, which nobody else uses.
+  // Opens a connection that nobody else uses.
   async connect(): Promise<Client> {
     const client = new Client(this.#config);
     client.on('error', () => {});
@@ -133,9 +134,9 @@ export class Database {
       await client.connect();
       return client;
     } catch (error) {
-      // One that was refused is still open.
+      // A refused connection is still open.
       void client.end().catch(() => {});
-      throw describeLoss(this.place, error, false);
+      throw describeLoss(this.place, error);
     }
   }
 
@@ -144,8 +145,8 @@ export class Database {
     return this.#closed;
   }
 
-  // Only if nothing can have been changed, and only as often as there may be broken connections that nobody has noticed
-  // yet: one that cannot be made is not tried again.
+  // Retries only if nothing can have changed, and only as often as there may be broken connections that were not
+  // noticed yet: a connection that cannot be opened is not retried.
   async #again<T>(work: () => Promise<T>): Promise<T> {
     for (let left = this.#pool.options.max; ; left -= 1) {
       try {
@@ -161,7 +162,7 @@ export class Database {
     try {
       client = await this.#pool.connect();
     } catch (error) {
-      throw describeLoss(this.place, error, false);
+      throw describeLoss(this.place, error);
     }
     let broken = false;
     try {
@@ -174,8 +175,9 @@ export class Database {
     }
   }
 
-  // All in one go. If one fails, those after it fail too, a COMMIT included; the first failure is the reason.
-  async #send(client: PoolClient, statements: readonly Statement[], commits: boolean): Promise<QueryResult[]> {
+  // Sends all statements at once. If one fails, those after it fail too, including a COMMIT; the first failure is the
+  // reason.
+  async #send(client: PoolClient, statements: readonly Statement[], effect: Effect): Promise<QueryResult[]> {
     const answers = await Promise.allSettled(
       statements.map(({ name, text, values }) => client.query({ name, text, values: values.map(withoutNul) })),
     );
@@ -183,19 +185,20 @@ export class Database {
     const [first] = failures;
     if (first === undefined) return answers.map((answer) => (answer as PromiseFulfilledResult<QueryResult>).value);
     const lost = failures.find(isLost);
-    if (lost === undefined) throw isRefusedNow(first) ? describeLoss(this.place, first, false) : first;
-    // A statement that was refused before the connection broke has taken the transaction with it.
-    const { message } = describeLoss(this.place, lost, commits && first === lost);
-    throw new BrokenError(message, commits && first === lost);
+    if (lost === undefined) throw isRefusedNow(first) ? describeLoss(this.place, first) : first;
+    // If a statement was refused before the connection broke, the transaction is rolled back for certain.
+    const uncertain = effect === 'commit' && first === lost;
+    const { message } = describeLoss(this.place, lost, { uncertain });
+    throw new BrokenError(message, { uncertain });
   }
 }
 
-// Whoever asks for an id with a NUL in it finds nothing; PostgreSQL would not even look.
+// An id with a NUL character matches nothing; PostgreSQL would reject the query.
 function withoutNul(value: unknown): unknown {
   return typeof value === 'string' && value.includes('\0') ? toText(value) : value;
 }
 
-// A connection that was there and broke, in contrast to one that could not be made.
+// An open connection that broke, as opposed to one that could not be opened.
 class BrokenError extends LostConnectionError {}
 
 const BEGIN: Statement = { name: 'begin', text: 'BEGIN', values: [] };

@@ -1,12 +1,12 @@
-// A change that did not reach the database is tried again for a while; one whose answer was lost is looked for until it
-// is known what became of it, or until that takes too long.
+// Retries a change that did not reach the database for a while. If the result was lost, finds out whether the change
+// was stored, until that is known or takes too long.
 import { setTimeout as pause } from 'node:timers/promises';
 import { LostConnectionError } from './lost-connection.js';
 
-// A database that is started again, or replaced by its standby, is back within such a time more often than not.
+// A database that restarts or fails over to its standby is usually back within this time.
 const PAUSES_MS = [0, 50, 100, 200, 400, 800, 1500, 3000, 5000];
 
-// `findOut` does the change again if it was not done; it must be able to tell.
+// `findOut` repeats the change if it was not stored; it must be able to detect that.
 export async function ifUncertain<T>(change: () => Promise<T>, findOut: () => Promise<T>): Promise<T> {
   try {
     return await change();

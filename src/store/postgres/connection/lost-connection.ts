@@ -1,22 +1,23 @@
-// Which failures mean that the database cannot be reached, and what is said of them: the place, never the password.
-import { RequestError } from '../../../run/request-error.js';
+// Recognises failures that mean that the database cannot be reached, and describes them with the place of the database,
+// never with the password.
+import { RequestError, refusal } from '../../../run/request-error.js';
 
 export class LostConnectionError extends RequestError {
-  // A change was sent and not answered: it may be stored or not.
+  // A change was sent without a response: it may be stored or not.
   readonly uncertain: boolean;
 
-  constructor(message: string, uncertain: boolean) {
+  constructor(message: string, { uncertain = false }: { readonly uncertain?: boolean } = {}) {
     super('STORE_UNAVAILABLE', message);
     this.uncertain = uncertain;
   }
 }
 
-// Of PostgreSQL: connection, shutdown and crash, a transaction that was idle for too long, a server that only reads by
-// now. Of the system: all it has.
+// Codes of PostgreSQL: connection, shutdown and crash, a transaction that was idle for too long, a server that has
+// become read-only. Codes of the system: all connection errors.
 const CODES = /^(?:08[0-9A-Z]{3}|57P0\d|25P03|25006|E(?!RR_)[A-Z_]+)$/;
-// What the driver says without a code.
+// Messages of the driver without a code.
 const SAYINGS = /^(?:Connection terminated|Client (?:has encountered|was closed)|Query read timeout)/;
-// Out of resources, a lock or an answer that did not come in time, a failing disk: the connection is still there, and
+// Out of resources, a lock or a result that did not come in time, a failing disk: the connection still works, and
 // nothing was changed.
 const REFUSED = /^(?:53[0-9A-Z]{3}|55P03|57014|58[0-9A-Z]{3})$/;
 
@@ -30,7 +31,11 @@ export function isRefusedNow(error: unknown): boolean {
   return typeof code === 'string' && REFUSED.test(code);
 }
 
-export function describeLoss(place: Place, error: unknown, uncertain: boolean): LostConnectionError {
+export function describeLoss(
+  place: Place,
+  error: unknown,
+  { uncertain = false }: { readonly uncertain?: boolean } = {},
+): LostConnectionError {
   const { code, message } = error as { code?: string; message?: string };
   const why = /client password must be a string/.test(message ?? '')
     ? 'it wants a password, and there is none in the address'
@@ -38,16 +43,16 @@ export function describeLoss(place: Place, error: unknown, uncertain: boolean): 
   return new LostConnectionError(
     `the database ${place.name} cannot be ${isRefusedNow(error) ? 'used now' : 'reached'}: ` +
       `${why}${uncertain ? '; it is not known whether the change was stored' : ''}`,
-    uncertain,
+    { uncertain },
   );
 }
 
 function hide(text: string, password: string): string {
-  // A very short one would be told by the gaps that it leaves.
+  // A very short password would be revealed by the gaps that it leaves.
   return password.length < 4 ? text : text.replaceAll(password, '…');
 }
 
-// Where a database is, as it may be shown.
+// The place of a database, without secrets.
 export interface Place {
   readonly name: string;
   readonly password: string;
@@ -55,12 +60,8 @@ export interface Place {
 
 export function readPlace(url: string): Place {
   const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol))
-    throw new RequestError(
-      'INVALID_ARGUMENT',
-      'the address of a database looks like postgresql://user:password@host:5432/name',
-    );
-  // The driver would guess: with one stray % it takes the codes of all other characters for what they look like.
+  if (parsed === null || !/^postgres(?:ql)?:$/.test(parsed.protocol)) throw refusal('INVALID_ARGUMENT.database_url');
+  // The driver would guess: with one stray %, it leaves all other percent-encoded characters undecoded.
   if (STRAY.test(url)) throw strayPercent();
   decode(parsed.username);
   return {
@@ -77,15 +78,11 @@ function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    // The reason would have the text in it.
+    // The reason would contain the URL.
     throw strayPercent();
   }
 }
 
 function strayPercent(): RequestError {
-  return new RequestError(
-    'INVALID_ARGUMENT',
-    'in the address of a database % begins the code of a character: write a % that is meant itself, in a password ' +
-      'say, as %25',
-  );
+  return refusal('INVALID_ARGUMENT.database_url_percent');
 }

@@ -1,15 +1,15 @@
-// Brings a database to the present version, each step in a transaction of its own; doing it again changes nothing, and
-// of several who do it at once each finds what the others have done.
+// Migrates a database to the current version, each step in its own transaction. Repeating it changes nothing, and
+// concurrent migrations see each other's steps.
 import type { Client } from 'pg';
-import { RequestError } from '../../../run/request-error.js';
+import { refusal } from '../../../run/request-error.js';
 import type { Database } from './database.js';
 import { fromText } from './text.js';
 import { MIGRATIONS, type Migration } from './migrations.js';
 
-// "parley" in ASCII, as far as it goes; nobody else uses this number.
+// "parley" in ASCII, as far as it fits; no other program uses this number.
 export const LOCK_SPACE = 0x7061726c;
 const MIGRATING = 1;
-// Hosts that a message names.
+// The maximum number of hosts in a message.
 const NAMED = 5;
 
 const VERSION = `SELECT to_regclass('parley.meta') IS NOT NULL AS known`;
@@ -49,9 +49,8 @@ async function takeStep(client: Client, migrations: readonly Migration[]): Promi
   }
 }
 
-// Hosts of two versions do not work side by side. The lock keeps a lease from being renewed, and a host from joining,
-// until the step is committed; whether a host that was stopped may come back afterwards is decided by its generation
-// (host-lease.ts).
+// Hosts of two versions must not work at the same time. The lock prevents lease renewals and new hosts until the step
+// is committed; whether a stopped host may return afterwards is decided by its generation (host-lease.ts).
 async function refuseBesideHosts(client: Client): Promise<void> {
   await client.query('LOCK TABLE parley.hosts IN SHARE ROW EXCLUSIVE MODE');
   const { rows } = await client.query<{ name: string }>(
@@ -63,12 +62,7 @@ async function refuseBesideHosts(client: Client): Promise<void> {
     .map(({ name }) => fromText(name))
     .join(', ');
   const rest = rows.length > NAMED ? ` and ${rows.length - NAMED} more` : '';
-  throw new RequestError(
-    'HOSTS_DIFFER',
-    `The database cannot be migrated while hosts of the earlier version use it: ${names}${rest}. ` +
-      'Stop them and run "parley migrate" again; a host that was killed is forgotten when its lease expires ' +
-      '(cluster.lease_sec).',
-  );
+  throw refusal('HOSTS_DIFFER.in_use', { hosts: `${names}${rest}` });
 }
 
 async function readVersion(client: Client): Promise<number> {
@@ -82,29 +76,23 @@ async function readVersion(client: Client): Promise<number> {
   return Number(row?.value ?? 0);
 }
 
-// Refuses one of the future, and one that has to be migrated first.
+// Refuses a newer database, and one that must be migrated first.
 export async function checkMigrated(db: Database): Promise<void> {
   const client = await db.connect();
   try {
     const version = checkVersion(await readVersion(client));
     if (version === newest(MIGRATIONS)) return;
-    const state =
-      version === 0
-        ? 'was not prepared for Parley yet'
-        : `has version ${version}, this Parley needs ${newest(MIGRATIONS)}`;
-    throw new RequestError('DATABASE_NOT_MIGRATED', `the database ${db.place.name} ${state}: run "parley migrate"`);
+    const database = db.place.name;
+    throw version === 0
+      ? refusal('DATABASE_NOT_MIGRATED.empty', { database })
+      : refusal('DATABASE_NOT_MIGRATED.old', { database, version, needed: newest(MIGRATIONS) });
   } finally {
     await client.end().catch(() => {});
   }
 }
 
 function checkVersion(version: number, migrations: readonly Migration[] = MIGRATIONS): number {
-  if (version > newest(migrations))
-    throw new RequestError(
-      'DATABASE_TOO_NEW',
-      `the database has version ${version}, this Parley knows ${newest(migrations)}: use the Parley that migrated ` +
-        'it, or a later one',
-    );
+  if (version > newest(migrations)) throw refusal('DATABASE_TOO_NEW.postgres', { version, known: newest(migrations) });
   return version;
 }
 

@@ -1,4 +1,4 @@
-// Opens the store in a PostgreSQL database. Refuses one of another version, and migrates only on request.
+// Opens the store in a PostgreSQL database. Refuses a database of another version, and migrates only on request.
 import { Database, type DatabaseOptions } from './database.js';
 import { checkMigrated, migrate } from './migrate.js';
 import { deleteOldJobs, type OldJobs } from './old-jobs.js';
@@ -22,7 +22,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<P
   }
 }
 
-// Returns what was deleted of an earlier version's jobs; null where there are none.
+// Returns how many jobs of an earlier version were deleted; null if there are none.
 export async function migratePostgres(url: string): Promise<OldJobs | null> {
   const database = new Database(url);
   try {

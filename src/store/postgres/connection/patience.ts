@@ -1,4 +1,4 @@
-// A database that blinks is no outage: what only looks is tried again for a moment before it is refused.
+// A short interruption is not an outage: reads are retried for a moment before they are refused.
 import { setTimeout as pause } from 'node:timers/promises';
 import { LostConnectionError } from './lost-connection.js';
 

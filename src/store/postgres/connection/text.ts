@@ -1,6 +1,6 @@
-// Text for columns that are compared: PostgreSQL takes no NUL, and UTF-8 has no lone surrogates. Both are written as an
-// escape, and so is the backslash, so that two texts are equal in the database exactly if they are equal.
-// JSON needs none of this: it has its own escapes.
+// Encodes text for columns that are compared: PostgreSQL accepts no NUL, and UTF-8 has no lone surrogates. Both are
+// escaped, and so is the backslash, so that two texts are equal in the database exactly if they are equal. JSON needs
+// none of this: it has its own escapes.
 import { createHash } from 'node:crypto';
 
 const ODD = /[\0\\]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
@@ -15,7 +15,7 @@ export function fromText(text: string): string {
   );
 }
 
-// What a label is found by: its value may be longer than an index takes.
+// The key by which a label is found: its value may be longer than an index allows.
 export function pairKey(key: string, value: string): string {
   return createHash('sha256')
     .update(JSON.stringify([key, value]))

@@ -1,53 +1,75 @@
-// Which host a run belongs to: who may begin it, who takes it over from a host that is gone, who has a process waiting
-// with it. What a host may WRITE of a run is looked at with each change; this only keeps hosts from getting in each
-// other's way.
-import type { RunRecord } from '../../store.js';
+// Which host a run belongs to: which one may start it, which one takes it over from a dead host, and which one has a
+// process that waits with it. Every write is checked separately (fence.ts); this only keeps hosts from interfering with
+// each other.
+import type { CancelRequest, RunRecord, StoredCancelRequest } from '../../store.js';
+import { CHANNEL } from '../connection/compose.js';
 import type { Database } from '../connection/database.js';
 import { isAlive } from './host-lease.js';
 import { loadRun } from '../run-rows.js';
 import type { Site } from './site.js';
 
-// Long enough to prepare a turn; a host that dies meanwhile holds nothing up for longer.
+// Long enough to prepare a turn; a host that dies meanwhile delays the run by no more than this.
 const RESERVED = `interval '10 seconds'`;
 
-// Hosts that stay, and play what others have created.
+// Hosts of servers, which run turns that others have created.
 const SERVERS = `SELECT FROM parley.hosts
   WHERE lease_until > clock_timestamp() AND info_json::jsonb @> '{"serves":true}'`;
 
-// Each run to one host: rows that another is just looking at are passed over. Only while this host has a lease. Who
-// does not stay is given `only` what is its own, as long as others stay.
+// Queued runs that a host may start. $1 is the host, $2 and $3 its site and place, $4 runs to leave out, $5 the only
+// runs that it claims while servers are alive (null: any).
+const CLAIMABLE = `status = 'queued' AND run_id <> ALL($4::text[])
+  AND ($5::text[] IS NULL OR run_id = ANY($5::text[]) OR NOT EXISTS (${SERVERS}))
+  AND (reserved_until IS NULL OR reserved_until <= clock_timestamp() OR reserved_by = $1::text)
+  AND (site = $2::text
+    OR (($2::text IS NULL OR site IS NULL) AND ($3::text IS NULL OR place IS NULL OR place = $3::text)))
+  AND (resident IS NULL OR resident = $1::text OR NOT ${isAlive('run.resident')})
+  AND ($1::text IS NULL OR ${isAlive('$1::text')})`;
+
+export interface Claimant {
+  readonly host: string | null;
+  readonly site: Site;
+  // The only runs that it claims while servers are alive for the rest; null: any.
+  readonly only?: readonly string[] | null;
+}
+
+// Whether there is a run that the claimant may start. Reserves nothing.
+export async function peekQueued(
+  db: Database,
+  { host, site: { site, place }, only = null }: Claimant,
+): Promise<boolean> {
+  const rows = await db.read({
+    name: 'peek-queued',
+    text: `SELECT 1 AS found FROM parley.runs AS run WHERE ${CLAIMABLE} LIMIT 1`,
+    values: [host, site, place, [], only],
+  });
+  return rows.length > 0;
+}
+
+// Reserves queued runs for one host, in the order of the queue. Skips rows that another host is claiming right now.
+// Returns none unless the host has a valid lease.
 export async function claimQueued(
   db: Database,
-  host: string | null,
-  { site, place }: Site,
-  limit: number,
-  except: readonly string[],
-  only: readonly string[] | null = null,
+  { host, site: { site, place }, only = null }: Claimant,
+  { limit, except }: { readonly limit: number; readonly except: readonly string[] },
 ): Promise<string[]> {
   if (limit <= 0) return [];
   const rows = await db.read<{ run_id: string; queued_at: number }>({
     name: 'claim-queued',
-    // A host that reserved the run and is dead has crashed before it could begin it.
+    // A dead host that had reserved the run crashed before it could start it.
     text: `UPDATE parley.runs AS claimed SET reserved_by = $1::text, reserved_until = clock_timestamp() + ${RESERVED},
       crashed_by = CASE WHEN reserved_by IS NULL OR reserved_by IS NOT DISTINCT
       FROM $1::text OR ${isAlive('claimed.reserved_by')}
         THEN crashed_by ELSE array_append(crashed_by, reserved_by) END WHERE run_id IN (
-      SELECT run_id FROM parley.runs AS run
-      WHERE status = 'queued' AND run_id <> ALL($5::text[]) AND ($6::text[] IS NULL OR run_id = ANY($6::text[])
-      OR NOT EXISTS (${SERVERS}))
-        AND (reserved_until IS NULL OR reserved_until <= clock_timestamp() OR reserved_by = $1::text)
-        AND (site = $2::text OR (($2::text IS NULL OR site IS NULL) AND ($3::text IS NULL OR place IS NULL
-          OR place = $3::text)))
-        AND (resident IS NULL OR resident = $1::text OR NOT ${isAlive('run.resident')})
-        AND ($1::text IS NULL OR ${isAlive('$1::text')})
-      ORDER BY queued_at, run_id LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING run_id, queued_at`,
-    values: [host, site, place, limit, except, only],
+      SELECT run_id FROM parley.runs AS run WHERE ${CLAIMABLE}
+      ORDER BY queued_at, run_id LIMIT $6 FOR UPDATE SKIP LOCKED) RETURNING run_id, queued_at`,
+    values: [host, site, place, except, only, limit],
   });
   return rows.toSorted((a, b) => a.queued_at - b.queued_at || (a.run_id < b.run_id ? -1 : 1)).map((row) => row.run_id);
 }
 
-// A running run of a host that is gone, with an epoch that shuts out whatever is left of that host. Null: it is not
-// like that any more. Done again, it finds what it did the first time.
+// Takes a running run from a dead host, with an epoch that refuses later writes of that host. A run that belongs to
+// this host already is returned as it is, so the call is safe to repeat. Null: another live host has it, or it is not
+// running.
 export async function takeOver(
   db: Database,
   host: string,
@@ -55,7 +77,7 @@ export async function takeOver(
 ): Promise<RunRecord | null> {
   const [taken] = await db.read<{ run_id: string }>({
     name: 'take-over',
-    // The lease of the owner is locked first: one that is being renewed right now is waited for.
+    // Locks the lease of the owner first, so that a renewal in progress is awaited.
     text: `WITH owners AS (SELECT lease_until FROM parley.hosts WHERE host_id = (SELECT owner FROM parley.runs
       WHERE run_id = $1::text) FOR SHARE)
       UPDATE parley.runs
@@ -69,13 +91,13 @@ export async function takeOver(
   const [mine] = await db.read<{ run_id: string }>({
     name: 'taken-before',
     text: `SELECT run_id FROM parley.runs
-      WHERE run_id = $1 AND owner = $2 AND status = 'running' AND epoch = $3::bigint + 1`,
+      WHERE run_id = $1 AND owner = $2 AND status = 'running' AND epoch IN ($3::bigint, $3::bigint + 1)`,
     values: [runId, host, epoch],
   });
   return mine ? loadRun(db, runId) : null;
 }
 
-// Queued runs that this host has reserved and will not begin.
+// Releases queued runs that this host has reserved and will not start.
 export async function releaseClaims(db: Database, host: string): Promise<void> {
   await db.read({
     name: 'release-claims',
@@ -85,7 +107,7 @@ export async function releaseClaims(db: Database, host: string): Promise<void> {
   });
 }
 
-// This host has lost its lease and is alive: what others have counted as its crash was none.
+// This host has lost its lease but is alive: removes the crashes that others have counted for it.
 export async function forgiveCrashes(db: Database, host: string): Promise<void> {
   await releaseClaims(db, host);
   await db.read({
@@ -97,11 +119,28 @@ export async function forgiveCrashes(db: Database, host: string): Promise<void> 
   });
 }
 
-// Not running, to be canceled, and without a living host that has a process for them.
-export async function listWished(db: Database, limit: number): Promise<string[]> {
+// Keeps the first request. Safe to repeat. Returns whether this call stored it.
+export async function requestCancel(
+  db: Database,
+  { runId, request, hint }: { readonly runId: string; readonly request: CancelRequest; readonly hint: string },
+): Promise<boolean> {
+  const rows = await db.read({
+    name: 'request-cancel',
+    text: `WITH requested AS (
+      UPDATE parley.runs SET cancel_requested_json = $2::text, updated_at = $3::bigint
+      WHERE run_id = $1::text AND cancel_requested_json IS NULL AND status IN ('queued', 'running', 'waiting_user')
+      RETURNING run_id
+    ) SELECT run_id, pg_notify('${CHANNEL}', $4::text) FROM requested`,
+    values: [runId, JSON.stringify({ ...request, unrecorded: true } satisfies StoredCancelRequest), request.at, hint],
+  });
+  return rows.length > 0;
+}
+
+// Runs with a cancel request that are not running and have no live host with a process for them.
+export async function listCancelRequests(db: Database, limit: number): Promise<string[]> {
   return (
     await db.read<{ run_id: string }>({
-      name: 'list-wished',
+      name: 'list-cancel-requests',
       text: `SELECT run_id FROM parley.runs AS run
         WHERE cancel_requested_json IS NOT NULL AND status IN ('queued', 'waiting_user')
         AND NOT COALESCE(${isAlive('run.resident')}, false) ORDER BY run_id LIMIT $1`,
@@ -121,7 +160,7 @@ export async function listOwned(db: Database, host: string, limit: number): Prom
   ).map((row) => row.run_id);
 }
 
-// Another host, which is alive, has a process that waits with it.
+// Whether another live host has a process that waits with the run.
 export async function isHeldElsewhere(db: Database, host: string, runId: string): Promise<boolean> {
   const [row] = await db.read<{ held: boolean }>({
     name: 'is-held',
@@ -132,8 +171,8 @@ export async function isHeldElsewhere(db: Database, host: string, runId: string)
   return row?.held ?? false;
 }
 
-// Whether a host that is alive plays it, or has a process that waits with it.
-export async function isPlayed(db: Database, runId: string): Promise<boolean> {
+// Whether a live host runs it, or has a process that waits with it.
+export async function isRunElsewhere(db: Database, runId: string): Promise<boolean> {
   const [row] = await db.read<{ played: boolean }>({
     name: 'is-played',
     text: `SELECT (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played
@@ -143,7 +182,7 @@ export async function isPlayed(db: Database, runId: string): Promise<boolean> {
   return row?.played ?? false;
 }
 
-// Its process waits here: whoever goes on with the run must be here, as long as that is so.
+// The process of the run waits on this host, so only this host can continue it for now.
 export async function holdProcess(db: Database, host: string, runId: string): Promise<void> {
   await db.read({
     name: 'hold-process',
@@ -152,7 +191,7 @@ export async function holdProcess(db: Database, host: string, runId: string): Pr
   });
 }
 
-export async function letProcessGo(db: Database, host: string, runId: string): Promise<void> {
+export async function releaseProcess(db: Database, host: string, runId: string): Promise<void> {
   await db.read({
     name: 'let-go',
     text: 'UPDATE parley.runs SET resident = NULL WHERE run_id = $1::text AND resident = $2::text RETURNING run_id',

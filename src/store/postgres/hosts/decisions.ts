@@ -44,9 +44,9 @@ export async function postponeDecision(db: Database, interactionId: string, ms: 
 }
 
 export interface NextDecision {
-  // By the clock of the database.
+  // In the time of the database.
   readonly at: number;
-  // Not positive: it is due.
+  // Zero or less: the question is due.
   readonly inMs: number;
 }
 

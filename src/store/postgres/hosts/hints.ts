@@ -1,7 +1,7 @@
-// Tells of commits between the stores on one database: each commit leaves a hint in its own transaction, and one
-// connection of each store listens. A hint says that something changed, not what: whoever wants to know reads it. A
-// connection that is lost is made again, later and later; once it is back, hints may have been missed, and that is
-// told. One that says nothing may be lost without a word: it is asked now and then.
+// Notifies the stores of one database of each other's commits: each commit sends a hint in its own transaction, and one
+// connection of each store listens. A hint names the run that changed; a reader loads the change from the database. A
+// lost connection is opened again with growing pauses; after that, hints may have been missed, which is reported. The
+// connection is checked now and then, because it may be lost without an error.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { isRunId } from '../../../kernel/ids.js';
@@ -10,12 +10,12 @@ import type { Committed } from '../../store.js';
 import { ACCESS_CHANNEL, CHANNEL } from '../connection/compose.js';
 import type { Database } from '../connection/database.js';
 
-// Between questions to the connection, and for their answer.
+// The interval of the connection check, and how long to wait for its result.
 export const CHECK_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5000;
 
-// In short words: a payload is smaller than 8000 bytes.
+// Short member names: a payload is limited to 8000 bytes.
 interface Hint {
   // The store that made the commit.
   readonly i: string;
@@ -37,39 +37,35 @@ export function writeHint(
   return JSON.stringify({ i: instance, r: runId, s: status, a: asked, t: at, d: resolved, x: deleted } satisfies Hint);
 }
 
+export interface HintListenerOptions {
+  // The store that listens; its own hints are ignored.
+  readonly instance: string;
+  readonly checkMs: number;
+  readonly onHint: (commit: Committed) => void;
+  // Called after a reconnect: hints may have been missed.
+  readonly onMissed: () => void;
+  // Called when tokens, sessions or sign-in codes may have changed.
+  readonly onAccess: () => void;
+}
+
 export class HintListener {
   readonly #db: Database;
-  readonly #instance: string;
-  readonly #onHint: (commit: Committed) => void;
-  readonly #onMissed: () => void;
-  readonly #onAccess: () => void;
-  readonly #checkMs: number;
+  readonly #options: HintListenerOptions;
   readonly #closing = new AbortController();
   #client: Client | null = null;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(
-    db: Database,
-    instance: string,
-    onHint: (commit: Committed) => void,
-    onMissed: () => void,
-    checkMs: number,
-    onAccess: () => void = () => {},
-  ) {
+  constructor(db: Database, options: HintListenerOptions) {
     this.#db = db;
-    this.#instance = instance;
-    this.#onHint = onHint;
-    this.#onMissed = onMissed;
-    this.#checkMs = checkMs;
-    this.#onAccess = onAccess;
+    this.#options = options;
   }
 
-  // Once this resolves no hint is missed.
+  // After this resolves, no hint is missed.
   async open(): Promise<void> {
     const client = await this.#db.connect();
     try {
       client.on('notification', ({ channel, payload }) => {
-        if (channel === ACCESS_CHANNEL) this.#onAccess();
+        if (channel === ACCESS_CHANNEL) this.#options.onAccess();
         else this.#hear(payload ?? '');
       });
       await client.query(`LISTEN ${ACCESS_CHANNEL}`);
@@ -78,7 +74,7 @@ export class HintListener {
       await client.end().catch(() => {});
       throw error;
     }
-    // It may have been closed while it was being opened.
+    // The store may have been closed while the connection was being opened.
     if (this.#closing.signal.aborted) return client.end();
     this.#client = client;
     const stopChecking = this.#check(client);
@@ -91,19 +87,20 @@ export class HintListener {
   }
 
   #check(client: Client): () => void {
+    const { checkMs } = this.#options;
     let timer: NodeJS.Timeout;
     const ask = (): void => {
-      // Ended in the middle of a question, it does not wait for an answer.
-      timer = setTimeout(() => void client.end().catch(() => {}), this.#checkMs);
+      // Closes a connection that does not respond; end() does not wait for the open query.
+      timer = setTimeout(() => void client.end().catch(() => {}), checkMs);
       client.query('SELECT').then(
         () => {
           clearTimeout(timer);
-          timer = setTimeout(ask, this.#checkMs);
+          timer = setTimeout(ask, checkMs);
         },
         () => {},
       );
     };
-    timer = setTimeout(ask, this.#checkMs);
+    timer = setTimeout(ask, checkMs);
     return () => clearTimeout(timer);
   }
 
@@ -113,23 +110,23 @@ export class HintListener {
       try {
         await this.open();
       } catch {
-        // Still away; whoever calls the store is told so.
+        // Still unreachable; calls of the store fail with the reason.
         continue;
       }
       if (this.#closing.signal.aborted) return;
-      this.#onAccess();
-      this.#onMissed();
+      this.#options.onAccess();
+      this.#options.onMissed();
       return;
     }
   }
 
   #hear(payload: string): void {
     const hint = parseHint(payload);
-    if (hint === null || hint.i === this.#instance) return;
+    if (hint === null || hint.i === this.#options.instance) return;
     const { r: runId, s: status, a: asked, t: at, d: resolved, x: deleted } = hint;
-    // Anything but a number or null is taken for "not known", which makes a reader look for itself.
+    // Any other type means "not known", which makes a reader load the question.
     const decidesAt = at === null || Number.isFinite(at) ? at : undefined;
-    this.#onHint({
+    this.#options.onHint({
       run_id: runId,
       status,
       asked,
@@ -148,7 +145,7 @@ export class HintListener {
   }
 }
 
-// Anybody who may connect can write to the channel.
+// Validates the payload: anybody who may connect can write to the channel.
 function parseHint(payload: string): Hint | null {
   try {
     const hint = JSON.parse(payload) as Hint | null;

@@ -1,23 +1,23 @@
-// Hosts that play runs, and until when each may: a lease that is renewed in time, or is over for good. All times are
-// those of the database's clock, so that the clocks of the hosts do not matter.
+// Hosts that run turns, and the lease of each: renewed in time, or expired for good. All times are those of the
+// database's clock, so the clocks of the hosts do not matter.
 import type { JsonObject } from '../../../kernel/json.js';
 import { readStoredJson } from '../../../kernel/stored-json.js';
 import type { Database } from '../connection/database.js';
 import { fromText, toText } from '../connection/text.js';
 
 export interface NewHost {
-  // Of this start of the process: a host that was started again is another one.
+  // Identifies this start of the process: a restarted host is a different one.
   readonly host_id: string;
   readonly name: string;
-  // Where the other hosts reach it.
+  // The address at which other hosts reach it.
   readonly url: string | null;
-  // Names the disk with its files; null: all hosts see the same.
+  // The disk with its files; null: all hosts share the same files.
   readonly site?: string | null;
   // Its data directory.
   readonly place?: string | null;
   readonly ttlMs: number;
   readonly info?: JsonObject;
-  // Identify it to other hosts. Empty: it calls none and none calls it.
+  // Identify it to other hosts. Empty: it calls no host and no host calls it.
   readonly token_sha256?: string;
   readonly public_key?: string;
 }
@@ -37,7 +37,7 @@ export interface HostRecord {
 
 export interface HostLease {
   readonly host_id: string;
-  // False: the lease was over before, and will not come back.
+  // False: the lease had expired and stays expired.
   renew(): Promise<boolean>;
   setUrl(url: string): Promise<void>;
   release(): Promise<void>;
@@ -52,7 +52,7 @@ const GENERATION = 3;
 export const isAlive = (host: string) =>
   `EXISTS (SELECT FROM parley.hosts WHERE host_id = ${host} AND lease_until > clock_timestamp())`;
 
-// A host id is used once: one that is there already is refused by the database.
+// A host id is used once: the database refuses an existing one.
 export async function registerHost(
   db: Database,
   {
@@ -104,7 +104,7 @@ export async function registerHost(
       });
     },
     release: async () => {
-      // Its row tells since when its site is without a host.
+      // Keeps the row, because it shows since when the site has no host.
       await db.read({
         name: 'release-host',
         text:
@@ -124,7 +124,7 @@ export function listDeadHosts(db: Database): Promise<HostRecord[]> {
   return listHosts(db, 'dead-hosts', 'lease_until <= clock_timestamp()');
 }
 
-// Nothing is lost with it: a host that is not there counts as dead.
+// Deleting the row is safe: a missing host counts as dead.
 export async function forgetDeadHost(db: Database, hostId: string): Promise<boolean> {
   return (
     (
@@ -158,7 +158,7 @@ async function listHosts(db: Database, name: string, condition: string): Promise
   }));
 }
 
-// The time of the database, which all hosts go by.
+// The time of the database, which all hosts use.
 export async function readClock(db: Database): Promise<number> {
   const [row] = await db.read<{ now: number }>({
     name: 'read-clock',

@@ -1,5 +1,5 @@
-// Where the files of runs are, and what is still to be done with them: written beside the journal, removed with a
-// deleted run, or given up with a host that does not come back.
+// Where the files of runs are, and the pending work on them: export beside the journal, removal with a deleted run, or
+// giving up with a host that does not return.
 import type { Database } from '../connection/database.js';
 import type { Site } from './site.js';
 
@@ -14,11 +14,11 @@ export async function siteOf(db: Database, runId: string): Promise<string | null
 
 export interface Stranded {
   readonly run_id: string;
-  // Its files are on that disk; else it has none yet, but paths that only hosts with its place have.
+  // Its files are on that disk; otherwise it has none yet, but its paths exist only on hosts with its place.
   readonly hasSite: boolean;
 }
 
-// Queued for a site, or for a place, that no host has served for so long.
+// Runs that are queued for a site or a place that no host has served for this long.
 export async function listStranded(db: Database, goneMs: number, limit: number): Promise<Stranded[]> {
   const since = `clock_timestamp() - $1::double precision * interval '1 millisecond'`;
   return db.read<Stranded>({
@@ -32,7 +32,7 @@ export async function listStranded(db: Database, goneMs: number, limit: number):
   });
 }
 
-// Runs at rest whose files beside the journal are short, or were never written; not those that have changed just now.
+// Inactive runs whose exported files are incomplete or missing, except for those that have just changed.
 export async function listUnexported(db: Database, { site, place }: Site, limit: number): Promise<string[]> {
   return ids(
     await db.read({
@@ -56,12 +56,11 @@ export async function markExported(db: Database, runId: string, seq: number): Pr
   });
 }
 
-// Deleted runs whose files are here, if they have any.
+// Lists deleted runs that may have files at this site.
 export async function listLeftovers(
   db: Database,
   { site, place }: Site,
-  except: readonly string[],
-  limit: number,
+  { except, limit }: { readonly except: readonly string[]; readonly limit: number },
 ): Promise<string[]> {
   return ids(
     await db.read({

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { OWN_FILE, readTextSync } from '../../../files/read-file.js';
 import { createFile } from '../../../files/replace-file.js';
-import { RequestError } from '../../../run/request-error.js';
+import { refusal } from '../../../run/request-error.js';
 
 export interface Site {
-  // Names the disk; null: all hosts see the same files.
+  // The disk; null: all hosts share the same files.
   readonly site: string | null;
-  // The data directory, which stands in the paths of runs; null: of a store that plays nothing.
+  // The data directory, which is part of the paths of runs; null: a store that runs no turns.
   readonly place: string | null;
 }
 
@@ -16,32 +16,27 @@ const SITE = /^site_[0-9a-f-]{36}$/;
 
 export const NOWHERE: Site = { site: null, place: null };
 
-// Of a data directory, by its real path.
+// The place of a data directory, by its real path.
 export function siteAt(place: string, files: 'host' | 'shared'): Site {
   return { site: files === 'shared' ? null : identifyDirectory(place), place };
 }
 
-// Names the disk for the other hosts, whatever becomes of the machine's name; null: it has no name yet. Under another
-// name its runs would wait for ever for a disk that is gone.
+// The id of the disk, independent of the name of the machine; null: it has none yet. With a different id its runs would
+// wait forever for a missing disk.
 export function readSite(path: string): string | null {
   const file = join(path, 'site');
   const site = readTextSync(file, OWN_FILE)?.trim();
   if (site === undefined) return null;
-  if (!SITE.test(site))
-    throw new RequestError(
-      'DATA_DIR_UNUSABLE',
-      `${file} is damaged: write into it again what the runs of this directory have (SELECT DISTINCT site, place ` +
-        'FROM parley.runs), or remove it if there are none',
-    );
+  if (!SITE.test(site)) throw refusal('DATA_DIR_UNUSABLE.site', { file });
   return site;
 }
 
-// The same id as the site, also where hosts share their files.
+// The same id as the site, also if hosts share their files.
 export function identifyDirectory(path: string): string {
   const known = readSite(path);
   if (known !== null) return known;
   const made = `site_${randomUUID()}`;
   createFile(join(path, 'site'), `${made}\n`);
-  // Another process may have made it first.
+  // Another process may have created it first.
   return readSite(path) ?? made;
 }

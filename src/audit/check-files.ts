@@ -1,0 +1,51 @@
+// Compares the files in the folder of a run with the database: rasp.jsonl, fcmp.jsonl and the result.
+import { join } from 'node:path';
+import type { RunFolder } from '../journal/run-folder.js';
+import type { WaitForFiles } from '../journal/wait-for-files.js';
+import type { RaspData, RaspEvent } from '../rasp/event.js';
+import type { RunRecord } from '../store/store.js';
+import { failed, passed, type Check, type EventCheck } from './check.js';
+import type { JournalScan } from './check-journal.js';
+import { compareFile } from './measure-log.js';
+
+export interface ScannedJournals {
+  readonly rasp: JournalScan;
+  readonly fcmp: JournalScan;
+}
+
+// The files are written after each commit, so they may be behind while the run is queued or running.
+export async function checkFiles(
+  { status }: RunRecord,
+  folder: RunFolder,
+  { rasp, fcmp, waitForFiles }: ScannedJournals & { readonly waitForFiles: WaitForFiles },
+): Promise<Check> {
+  if (status === 'queued' || status === 'running')
+    return passed('files', 'not compared while the run is queued or running');
+  for (const [name, scan] of Object.entries({ 'rasp.jsonl': rasp, 'fcmp.jsonl': fcmp }))
+    if (!(await scan.isInFile(join(folder.path, name), waitForFiles)))
+      return failed('files', `${name} differs from the database: it was truncated by a crash, or altered`);
+  return passed('files', 'rasp.jsonl and fcmp.jsonl match the database');
+}
+
+export class ResultCheck implements EventCheck {
+  readonly #folder: RunFolder;
+  #written: RaspData['artifact.result.written'] | null = null;
+
+  constructor(folder: RunFolder) {
+    this.#folder = folder;
+  }
+
+  event({ event, data }: RaspEvent): void {
+    if (event.type === 'artifact.result.written')
+      this.#written = data as unknown as RaspData['artifact.result.written'];
+  }
+
+  async finish(): Promise<Check> {
+    if (!this.#written) return passed('result', 'the run has no result file');
+    const { path } = this.#written;
+    const { bytes, sha256 = '' } = this.#written;
+    const found = await compareFile(join(this.#folder.path, path), { bytes, sha256 });
+    if (found === 'missing') return failed('result', `${path} is missing`);
+    return found === 'same' ? passed('result', `${path} was not altered`) : failed('result', `${path} was altered`);
+  }
+}

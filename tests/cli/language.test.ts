@@ -1,0 +1,154 @@
+// The catalogues of the command line: the same keys and placeholders in each language, help that fits the screen, and
+// errors in the language of PARLEY_LANG.
+import { PassThrough } from 'node:stream';
+import { afterEach, expect, test } from 'vitest';
+import { buildProgram } from '../../src/cli/build-program.js';
+import { ENGLISH } from '../../src/cli/language/en.js';
+import { chooseLanguage, explainRefusal, texts } from '../../src/cli/language/language.js';
+import { CHINESE } from '../../src/cli/language/zh-cn.js';
+import { runCli } from '../../src/cli/program.js';
+import { REQUEST_HINTS, REQUEST_MESSAGES } from '../../src/contract/error-codes.js';
+import { REQUEST_HINTS_ZH_CN, REQUEST_MESSAGES_ZH_CN } from '../../src/contract/error-texts-zh-cn.js';
+import { RequestError, refusal } from '../../src/run/request-error.js';
+import { textWidth } from '../../src/terminal/text-width.js';
+import { createIo } from '../support/io.js';
+
+type Entry = string | ((...values: never[]) => string) | null;
+
+function flatten(node: object, path = ''): [string, Entry][] {
+  return Object.entries(node).flatMap(([key, value]: [string, Entry | object]) =>
+    typeof value === 'object' && value !== null
+      ? flatten(value, `${path}${key}.`)
+      : [[`${path}${key}`, value] as [string, Entry]],
+  );
+}
+
+function keysOf(node: object): string[] {
+  return flatten(node).map(([key]) => key);
+}
+
+function missingIn(all: object, some: object): string[] {
+  return Object.keys(all).filter((key) => !Object.hasOwn(some, key));
+}
+
+// The numbers of the placeholders that appear in the text.
+function placeholdersOf(entry: Entry | undefined): number[] {
+  if (typeof entry !== 'function') return [];
+  const values = Array.from({ length: entry.length }, (_, index) => 7001 + index);
+  const text = entry(...(values as never[]));
+  return values.filter((value) => text.includes(String(value)));
+}
+
+function namesIn(template: string): string[] {
+  return Array.from(template.matchAll(/\{([a-z_]+)\}/g), ([, name = '']) => name);
+}
+
+async function capture(args: readonly string[], language?: string) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const env = language === undefined ? {} : { PARLEY_LANG: language };
+  const code = await runCli(args, createIo({ stdin: new PassThrough(), stdout, stderr }, { env }));
+  return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') };
+}
+
+// The language is a value of the module, which other tests of this process share.
+afterEach(() => chooseLanguage([], { env: {}, stderr: new PassThrough() }));
+
+test('the Chinese catalogue has every key of the English one and no other', () => {
+  expect(keysOf(CHINESE).toSorted()).toEqual(keysOf(ENGLISH).toSorted());
+});
+
+test('each Chinese text shows the same values as the English one', () => {
+  const chinese = new Map(flatten(CHINESE));
+  const missing = flatten(ENGLISH)
+    .filter(([key]) => key !== 'help.wrap' && key !== 'help.parserError')
+    .flatMap(([key, entry]) => {
+      const shown = placeholdersOf(chinese.get(key));
+      return placeholdersOf(entry).some((value) => !shown.includes(value)) ? [key] : [];
+    });
+  expect(missing).toEqual([]);
+});
+
+// Values that are English phrases. A Chinese message may leave them out.
+const PHRASES: ReadonlySet<string> = new Set(['state', 'waiting', 'count']);
+
+test('contract/errors.zh-CN.json has every message and hint of contract/errors.json', () => {
+  expect(missingIn(REQUEST_MESSAGES, REQUEST_MESSAGES_ZH_CN), 'messages to translate').toEqual([]);
+  expect(missingIn(REQUEST_HINTS, REQUEST_HINTS_ZH_CN), 'hints to translate').toEqual([]);
+  expect(missingIn(REQUEST_MESSAGES_ZH_CN, REQUEST_MESSAGES), 'messages that no longer exist').toEqual([]);
+  expect(missingIn(REQUEST_HINTS_ZH_CN, REQUEST_HINTS), 'hints that no longer exist').toEqual([]);
+});
+
+test('Chinese error messages use the values of the English ones', () => {
+  const wrong = Object.entries(REQUEST_MESSAGES_ZH_CN).flatMap(([key, template]) => {
+    const english = namesIn(REQUEST_MESSAGES[key as keyof typeof REQUEST_MESSAGES]);
+    const chinese = namesIn(template);
+    const left = english.filter((name) => !chinese.includes(name) && !PHRASES.has(name));
+    const unknown = chinese.filter((name) => !english.includes(name));
+    return left.length + unknown.length === 0 ? [] : [`${key}: ${[...left, ...unknown].join(', ')}`];
+  });
+  expect(wrong).toEqual([]);
+});
+
+function everyHelp(): string[] {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const io = createIo({ stdin: new PassThrough(), stdout, stderr });
+  const program = buildProgram(io, { printErrors: true, act: async () => {} });
+  const commands = program.commands.flatMap((command) => [command, ...command.commands]);
+  for (const command of [program, ...commands]) command.outputHelp();
+  return String(stdout.read()).split('\n');
+}
+
+test.each(['en', 'zh'])('every help in %s fits on 80 columns', async (language) => {
+  await chooseLanguage([], { env: { PARLEY_LANG: language }, stderr: new PassThrough() });
+  const lines = everyHelp();
+  expect(lines.length).toBeGreaterThan(300);
+  // Usage lines are not wrapped.
+  const wide = lines.filter((line) => textWidth(line) > 80 && !/^(?:Usage:|用法：)/.test(line));
+  expect(wide).toEqual([]);
+});
+
+test('Chinese help has Chinese headings, descriptions and options', async () => {
+  const { code, stdout } = await capture(['run', '--help'], 'zh');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^用法： parley run/);
+  expect(stdout).toContain('启动');
+  expect(stdout).toContain('可选值：');
+  expect(stdout).not.toMatch(/Options:|Arguments:|display help/);
+});
+
+test.each(['zh', 'zh-CN', 'ZH-cn'])(
+  'PARLEY_LANG=%s chooses Chinese, also for errors and their hints',
+  async (language) => {
+    const { code, stderr } = await capture(['run', 'nobody', 'x'], language);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^parley: 没有引擎“nobody”。可用的引擎：.*\n {2}parley doctor 列出已安装的引擎。\n$/);
+  },
+);
+
+test('mistakes in arguments are explained in Chinese', async () => {
+  expect((await capture(['nope'], 'zh')).stderr).toContain('错误：没有“nope”这个命令');
+  expect((await capture(['ls', '--limit', 'x'], 'zh')).stderr).toContain('请给出整数。');
+  expect((await capture(['run', 'codex'], 'zh')).stderr).toContain('错误：缺少参数“prompt”');
+});
+
+test('an unknown language is reported once, and English is used', async () => {
+  const { stdout, stderr } = await capture(['--help'], 'tlh');
+  expect(stderr).toBe('parley: PARLEY_LANG is "tlh"; use en, zh or zh-CN. Continuing in English.\n');
+  expect(stdout).toContain('Usage: parley');
+});
+
+test('--json output stays English', async () => {
+  const { stderr } = await capture(['run', 'nobody', 'x', '--json'], 'zh');
+  expect(JSON.parse(stderr)).toMatchObject({
+    error: { code: 'UNKNOWN_ENGINE', message: expect.stringMatching(/^There is no engine/) as string },
+  });
+  expect((await capture(['run', 'nobody', 'x', '--json'], 'tlh')).stderr).not.toContain('PARLEY_LANG');
+});
+
+test('an error that arrives without the name of its message is translated by its text and values', async () => {
+  await chooseLanguage([], { env: { PARLEY_LANG: 'zh' }, stderr: new PassThrough() });
+  const { code, message, values, hint } = refusal('RUN_NOT_FOUND.unknown', { run: 'run_1' });
+  expect(explainRefusal(new RequestError(code, message, { values, hint })).message).toBe('没有运行 run_1。');
+  expect(explainRefusal(new RequestError('RUN_NOT_FOUND', 'Something else.')).message).toBe('Something else.');
+  expect(texts()).toBe(CHINESE);
+});

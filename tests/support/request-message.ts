@@ -1,0 +1,7 @@
+// A request of the other side, as it is received: open.
+import type { RequestId, RequestMessage } from '../../src/jsonrpc/read-message.js';
+import type { Json } from '../../src/kernel/json.js';
+
+export function requestMessage(id: RequestId, method: string, params: Json): RequestMessage {
+  return { type: 'request', id, method, params, state: 'open' };
+}
