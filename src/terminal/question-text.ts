@@ -50,14 +50,15 @@ function renderPrompt(question: Question, style: Style, lastMessage: string | nu
 function warningLines(question: Question, changes: readonly FileChange[], style: Style): string[] {
   const { kind, prompt, options, fields = [], default: value } = question;
   const all = [...options, ...fields.flatMap((field) => field.options)];
-  const warning = warnOfNames([
+  const shown = [
     kind === 'approval' ? showExact(prompt) : safeText(prompt),
     ...changes.flatMap(({ path, moveTo = '' }) => [nameInLine(path), nameInLine(moveTo)]),
     ...changes.flatMap(({ lines }) => lines.map(({ text }) => showExact(text))),
     ...all.flatMap(({ label, description = '' }) => [showExact(label), showExact(description)]),
     ...fields.map((field) => safeText(field.prompt)),
     ...[value, ...fields.map((field) => field.default)].map((each) => (each == null ? '' : showExact(tellJson(each)))),
-  ]);
+  ];
+  const warning = warnOfNames(shown, terminalTexts().invisible);
   if (warning === null) return [];
   return [paintLines(style, 'red', wrapShown(warning, style.width, { first: '! ', wrapped: '  ' }))];
 }

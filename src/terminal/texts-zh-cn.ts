@@ -74,5 +74,6 @@ export const CHINESE_TERMINAL: TerminalTexts = {
   severalQuestions: (count) => `智能体有 ${count} 个问题：`,
   permissionAsked: (prompt) => `智能体请求许可：${prompt}`,
   changeKinds: { add: '新增', delete: '删除', update: '修改' },
+  invisible: (count) => `这段文字含有 ${count} 个不可见字符或控制字符，显示为 ⟨U+…⟩。`,
   default: (value) => `默认：${value}`,
 };

@@ -77,6 +77,9 @@ export const ENGLISH_TERMINAL = {
   severalQuestions: (count: number) => `The agent has ${count} questions:`,
   permissionAsked: (prompt: string) => `The agent asks for permission: ${prompt}`,
   changeKinds: { add: 'new', delete: 'deleted', update: 'changed' } as Readonly<Record<string, string>>,
+  invisible: (count: number) =>
+    `This text contains ${count === 1 ? '1 invisible or control character' : `${count} invisible or control characters`}, ` +
+    'shown as ⟨U+…⟩.',
   default: (value: string) => `default: ${value}`,
 };
 

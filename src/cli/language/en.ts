@@ -1,6 +1,7 @@
 // The texts of the command line in English: help, labels and messages. zh-cn.ts has the same keys. JSON output and logs
 // do not use them.
 import { ENGLISH_TERMINAL } from '../../terminal/texts.js';
+import { AUDIT, DEMO, DOCTOR, IMPORT, MIGRATE, STOP, WEBHOOK } from './administration-en.js';
 
 const RUN_REF = 'run id, its last 6 or more characters, or "last"';
 const DETACH = 'print the id of the run instead of watching it';
@@ -445,6 +446,17 @@ const SAY = {
   unknownLanguage: (value: string) => `parley: PARLEY_LANG is ${value}; use en, zh or zh-CN. Continuing in English.`,
 };
 
-export const ENGLISH = { help: HELP, say: SAY, terminal: ENGLISH_TERMINAL };
+export const ENGLISH = {
+  help: HELP,
+  say: SAY,
+  doctor: DOCTOR,
+  demo: DEMO,
+  import: IMPORT,
+  migrate: MIGRATE,
+  audit: AUDIT,
+  webhook: WEBHOOK,
+  stop: STOP,
+  terminal: ENGLISH_TERMINAL,
+};
 
 export type Texts = typeof ENGLISH;

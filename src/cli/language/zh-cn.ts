@@ -1,6 +1,7 @@
 // The texts of en.ts in Simplified Chinese. Loaded only when PARLEY_LANG asks for it.
 import { CHINESE_TERMINAL } from '../../terminal/texts-zh-cn.js';
 import { wrapText } from '../../terminal/wrap.js';
+import { AUDIT, DEMO, DOCTOR, IMPORT, MIGRATE, STOP, WEBHOOK } from './administration-zh-cn.js';
 import type { Texts } from './en.js';
 
 const RUN_REF = '运行 ID、ID 末尾至少 6 个字符，或 last（最新的运行）';
@@ -421,4 +422,15 @@ const SAY: Texts['say'] = {
   unknownLanguage: (value) => `parley: PARLEY_LANG 的值 ${value} 不受支持；可用 en、zh 或 zh-CN。将使用英文。`,
 };
 
-export const CHINESE: Texts = { help: HELP, say: SAY, terminal: CHINESE_TERMINAL };
+export const CHINESE: Texts = {
+  help: HELP,
+  say: SAY,
+  doctor: DOCTOR,
+  demo: DEMO,
+  import: IMPORT,
+  migrate: MIGRATE,
+  audit: AUDIT,
+  webhook: WEBHOOK,
+  stop: STOP,
+  terminal: CHINESE_TERMINAL,
+};
