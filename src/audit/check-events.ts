@@ -7,7 +7,7 @@ import { INITIAL_STATE, isTerminal, type Edge } from '../run/statechart.js';
 import { waitPolicyOf } from '../run/waiting/wait-policy.js';
 import type { RunRecord } from '../store/store.js';
 import { failed, passed, type EventCheck, type MadeCheck } from './check.js';
-import { finding } from './findings.js';
+import { finding, stateName } from './findings.js';
 
 export class FormCheck implements EventCheck {
   #events = 0;
@@ -105,12 +105,13 @@ export class ChartCheck implements EventCheck {
     const changes = this.#steps === 1 ? finding('chart.change') : finding('chart.changes', { count: this.#steps });
     return passed(
       'chart',
-      finding(isTerminal(run.status) ? 'chart.ended' : 'chart.now', { changes, state: this.#state }),
+      finding(isTerminal(run.status) ? 'chart.ended' : 'chart.now', { changes, state: stateName(this.#state) }),
     );
   }
 
   #explainRun(run: RunRecord): Message | null {
-    if (this.#state !== run.status) return finding('chart.state', { state: this.#state, row: run.status });
+    if (this.#state !== run.status)
+      return finding('chart.state', { state: stateName(this.#state), row: stateName(run.status) });
     for (const part of ['error', 'result'] as const)
       if (canonicalText(this.#last[part] ?? null) !== canonicalText(run[part])) return finding(`chart.${part}`);
     return null;

@@ -1,5 +1,5 @@
 // The findings of the checks, in English. The command line translates them by key; JSON and HTTP show the English text.
-import { createMessages } from '../kernel/message.js';
+import { createMessages, type Message } from '../kernel/message.js';
 
 export const FINDINGS = {
   'digest.passed': '{digest}',
@@ -79,3 +79,8 @@ export const FINDINGS = {
 } as const;
 
 export const finding = createMessages(FINDINGS);
+
+// A state as an event or a row names it, which may be damaged.
+export function stateName(state: string): Message {
+  return { key: `state.${state}`, values: {}, text: state };
+}

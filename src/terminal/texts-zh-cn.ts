@@ -43,6 +43,8 @@ export const CHINESE_TERMINAL: TerminalTexts = {
     decline: '已拒绝',
     cancel: '已拒绝并停止',
   },
+  and: '，',
+  withAnswer: (text, answer) => `${text}：${answer}`,
   by: (text, name) => `${text}（${name}）`,
   finished: '已结束对话',
   answered: '已回答',
@@ -74,6 +76,7 @@ export const CHINESE_TERMINAL: TerminalTexts = {
   severalQuestions: (count) => `智能体有 ${count} 个问题：`,
   permissionAsked: (prompt) => `智能体请求许可：${prompt}`,
   changeKinds: { add: '新增', delete: '删除', update: '修改' },
+  changeSummary: (files, added, removed) => `${files} 个文件，+${added} −${removed}`,
   invisible: (count) => `这段文字含有 ${count} 个不可见字符或控制字符，显示为 ⟨U+…⟩。`,
   default: (value) => `默认：${value}`,
 };

@@ -19,7 +19,7 @@ export async function testWebhookCommand(
   const { webhooks, public_url: publicUrl } = readSettings(path);
   const setting = webhooks.find((each) => each.name === name);
   if (!setting) {
-    const names = webhooks.map((each) => each.name).join(', ') || 'none';
+    const names = webhooks.map((each) => each.name).join(', ') || texts().webhook.none;
     const file = `${path}/config.json`;
     throw refusal('INVALID_ARGUMENT.webhook_unknown', { name, file, names });
   }

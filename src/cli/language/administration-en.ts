@@ -127,6 +127,7 @@ export const AUDIT = {
 };
 
 export const WEBHOOK = {
+  none: 'none',
   delivered: (name: string) => `delivered to "${name}"`,
   notDelivered: (name: string, problem: string) => `not delivered to "${name}": ${problem}`,
 };

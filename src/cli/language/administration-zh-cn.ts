@@ -70,7 +70,7 @@ export const DEMO: Texts['demo'] = {
   started: (run, pid) => `${run}，由进程 ${pid} 调度`,
   waiting: (processes) => `等待中：智能体有 ${processes} 个进程`,
   kill: (pid) => `杀掉调度进程：kill -9 ${pid}`,
-  killed: '进程已消失，没有任何善后的机会',
+  killed: '进程已被杀掉，没有机会做任何收尾',
   restart: '启动新的调度进程。问题仍在。',
   restarted: (pid, question) => `进程 ${pid} 找到了问题：${question}`,
   answer: (option) => `现在回答，也可以是一周以后：${option}。新的进程继续同一段对话。`,
@@ -112,6 +112,7 @@ export const AUDIT: Texts['audit'] = {
 };
 
 export const WEBHOOK: Texts['webhook'] = {
+  none: '无',
   delivered: (name) => `已投递到“${name}”`,
   notDelivered: (name, problem) => `未能投递到“${name}”：${problem}`,
 };

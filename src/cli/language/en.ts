@@ -16,6 +16,10 @@ const HELP = {
     'Options:': 'Options:',
     'Commands:': 'Commands:',
   } as Readonly<Record<string, string>>,
+  // Names for the parts of a usage line.
+  placeholders: { '[options]': '[options]', '[command]': '[command]' } as Readonly<Record<string, string>>,
+  optionFacts: (description: string, facts: string) => `${description} (${facts})`,
+  and: ', ',
   // Wraps help to a width; null for the parser's own way, which breaks lines at spaces only.
   wrap: null as ((text: string, width: number) => string) | null,
   version: 'print the version',
@@ -367,6 +371,7 @@ const SAY = {
   retryIt: (run: string) => `retry it: parley retry ${run}`,
   intact: 'everything is as it was written',
   altered: 'NOT as it was written',
+  checkedRun: (run: string, verdict: string) => `${run}: ${verdict}`,
   checkedAll: (count: number) => `${count} ${count === 1 ? 'run' : 'runs'} checked: all intact.`,
   checkedSome: (count: number, intact: number, altered: number) =>
     `${count} ${count === 1 ? 'run' : 'runs'} checked: ${intact} intact, ${altered} altered.`,
@@ -375,6 +380,7 @@ const SAY = {
     count === 1
       ? '1 run has its files on another host, or none, and was not checked'
       : `${count} runs have their files on another host, or none, and were not checked`,
+  moreThan: (count: number) => `more than ${count}`,
   noRunsToCheck: (path: string) => `no runs in ${path}`,
   replayed: (rebuilt: number, observed: number) =>
     `${rebuilt} events of the conversation rebuilt from ${observed} observed events: identical to the stored ` +
@@ -386,6 +392,21 @@ const SAY = {
   damaged: (damage: string) => `parley: damaged: ${damage}`,
   moreDamage: (count: number) => `parley: and ${count} more. parley show --json lists all of them.`,
   settingHeaders: { setting: 'SETTING', value: 'VALUE', origin: 'ORIGIN', applies: 'CHANGES APPLY' },
+  settingOrigin: 'default',
+  settingWhen: { 'at once': 'at once', 'after a restart': 'after a restart' },
+  // What applies while a setting has no value.
+  settingUnset: (meaning: string) => `(${meaning})`,
+  settingEmpty: {
+    'found on PATH': 'found on PATH',
+    'by the number of cores': 'by the number of cores',
+    'by the terminal': 'by the terminal',
+    'chosen by the engine': 'chosen by the engine',
+    'no limit': 'no limit',
+    'home and start folder': 'home and start folder',
+    'the listening address': 'the listening address',
+    'a quarter of max_streams': 'a quarter of max_streams',
+    'the loopback address': 'the loopback address',
+  } as Readonly<Record<string, string>>,
   settingApplies: {
     'at once': 'A running server applies it within a few seconds.',
     'after a restart': 'Restart the server to apply it.',
@@ -403,6 +424,7 @@ const SAY = {
     used: 'LAST USED',
   },
   never: 'never',
+  neverUsed: 'never',
   expired: (time: string) => `expired ${time}`,
   tokenStored: (name: string, role: string) => `Token "${name}" (${role}). It is not stored and not shown again.`,
   operatorRotated: (file: string) => `The new operator token; the old one is no longer valid. It is stored in ${file}.`,
@@ -412,6 +434,12 @@ const SAY = {
     `A program sends it as Authorization: Bearer TOKEN. In a browser, enter it at ${address}, or run ${command}.`,
   serverAddress: 'the address of the server',
   tokenRevoked: (name: string) => `revoked ${name}`,
+  // Acts that took effect, before the reason why they are not in the administrative journal.
+  actRevoked: (name: string) => `Token "${name}" was revoked`,
+  actRotated: (name: string) => `The token "${name}" was rotated`,
+  actOperatorRotated: 'The operator token was rotated',
+  oldTokenMayBeValid: (problem: string) =>
+    `${problem}. The old token may still be valid: run parley token rotate --operator again.`,
   tokenPreset:
     'The running server was started with PARLEY_TOKEN and still uses that. Restart it without PARLEY_TOKEN, or ' +
     'with another.',
@@ -443,6 +471,9 @@ const SAY = {
     `Stopping. Waiting up to ${seconds} s for ${turns === 1 ? '1 running turn' : `${turns} running turns`} to end ` +
     '(shutdown_grace_sec). Press Ctrl-C again to stop now.',
   doctorHint: 'No engine yet? Try the rehearsal: parley run rehearsal "Set up the storage" --interactive',
+  internalError: (error: string) => `parley: internal error, please report it: ${error}`,
+  isFolder: 'it is a folder',
+  isNotFolder: 'it is not a folder',
   unknownLanguage: (value: string) => `parley: PARLEY_LANG is ${value}; use en, zh or zh-CN. Continuing in English.`,
 };
 

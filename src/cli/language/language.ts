@@ -4,6 +4,7 @@
 import { REQUEST_HINTS, REQUEST_MESSAGES } from '../../contract/error-codes.js';
 import { translate, type Message, type Translation } from '../../kernel/message.js';
 import { fillTemplate, type Values } from '../../kernel/message-template.js';
+import { DamagedDataError } from '../../kernel/stored-json.js';
 import { RequestError } from '../../run/request-error.js';
 import { setTerminalTexts } from '../../terminal/texts.js';
 import type { Io } from '../io.js';
@@ -68,8 +69,9 @@ export function sayMessage(message: Message): string {
 
 type Refusal = Pick<RequestError, 'code' | 'message' | 'values' | 'hint'>;
 
-// The message of any error: that of a refused call in the chosen language, every other as it is.
+// The message of any error: that of a refused call or of damage in the chosen language, every other as it is.
 export function sayError(error: unknown): string {
+  if (error instanceof DamagedDataError) return sayMessage(error.damage);
   return error instanceof RequestError ? explainRefusal(error).message : (error as Error).message;
 }
 

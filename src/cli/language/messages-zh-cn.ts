@@ -7,6 +7,7 @@ import type { Translation } from '../../kernel/message.js';
 import type { SYSTEM_REASONS } from '../../kernel/system-error.js';
 import type { PROBE_TEXTS } from '../../machine/programs/probe-engine.js';
 import type { QUERY_TEXTS } from '../../machine/programs/query-program.js';
+import type { RunState } from '../../run/statechart.js';
 import type { AUDIT_PROBLEMS } from '../../store/audit.js';
 
 type Translated<T> = Readonly<Record<keyof T, string>>;
@@ -25,10 +26,10 @@ const FINDINGS_ZH: Translated<typeof FINDINGS> = {
   'form.event': '事件 {event} 不符合 rasp/1.0：{problem}',
   'chart.change': '1 次状态变化',
   'chart.changes': '{count} 次状态变化',
-  'chart.ended': '{changes}，最终状态为 {state}',
-  'chart.now': '{changes}，当前状态为 {state}',
+  'chart.ended': '{changes}，最终状态：{state}',
+  'chart.now': '{changes}，当前状态：{state}',
   'chart.step': '事件 {event}：状态图中，状态 {state} 下没有“{from} → {to}（{trigger}）”这一步',
-  'chart.state': '按事件推算的状态是 {state}，但运行记录中是 {row}',
+  'chart.state': '按事件推算的状态是“{state}”，但运行记录中是“{row}”',
   'chart.error': '运行记录中的错误与最后一个相关事件不符',
   'chart.result': '运行记录中的结果与最后一个相关事件不符',
   'rows.passed': '数据库与事件一致（{questions} 个问题）',
@@ -87,6 +88,15 @@ const FINDINGS_ZH: Translated<typeof FINDINGS> = {
   'result.passed': '{file} 未被改动',
   'result.altered': '{file} 被改动过',
   'result.missing': '缺少 {file}',
+};
+
+const STATES_ZH: Readonly<Record<`state.${RunState}`, string>> = {
+  'state.queued': '排队中',
+  'state.running': '运行中',
+  'state.waiting_user': '等待你回答',
+  'state.succeeded': '成功',
+  'state.failed': '失败',
+  'state.canceled': '已取消',
 };
 
 const DAMAGE_ZH: Translated<typeof DAMAGE_TEXTS> = {
@@ -187,6 +197,6 @@ const ENGINES_ZH: Readonly<Record<string, string>> = {
 };
 
 export const CHINESE_MESSAGES: Translation = {
-  templates: { ...FINDINGS_ZH, ...DAMAGE_ZH, ...AUDIT_ZH, ...PROBE_ZH, ...SYSTEM_ZH, ...ENGINES_ZH },
+  templates: { ...FINDINGS_ZH, ...STATES_ZH, ...DAMAGE_ZH, ...AUDIT_ZH, ...PROBE_ZH, ...SYSTEM_ZH, ...ENGINES_ZH },
   separator: '、',
 };

@@ -119,9 +119,10 @@ function checkFiles(data: DataDir, run: RunRecord, io: Io): void {
 
 function renderChecks({ runId, checks, ok }: CheckedRun & { readonly ok: boolean }, io: Io): string {
   const style = styleOf(io);
+  const { say } = texts();
   const lines = checks.map((check) => `  ${checkLine(check, style)}`);
   return [
-    `${runId}: ` + (ok ? paint(style, 'green', texts().say.intact) : paint(style, 'red', texts().say.altered)),
+    say.checkedRun(runId, ok ? paint(style, 'green', say.intact) : paint(style, 'red', say.altered)),
     ...lines,
     '',
   ].join('\n');
