@@ -1,6 +1,6 @@
-// A text for people that can be shown in another language: the key of its template, its values and the English text. The
-// code that reports something knows only English; the command line fills the template of its language. Messages are
-// plain data, so they also cross a process boundary.
+// A text for people that can be shown in another language: the key of its template, its values and the English text.
+// The code that reports something knows only English; the command line fills the template of its language. Messages
+// are plain data, so they also cross a process boundary.
 import { fillTemplate, type ValuesOf } from './message-template.js';
 
 export interface Message {

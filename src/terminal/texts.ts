@@ -46,6 +46,7 @@ export const ENGLISH_TERMINAL = {
     decline: 'declined',
     cancel: 'declined and stopped',
   } as Readonly<Record<string, string>>,
+  units: { ms: 'ms', s: 's', m: 'm', h: 'h', d: 'd' },
   and: ', ',
   withAnswer: (text: string, answer: string) => `${text}: ${answer}`,
   by: (text: string, name: string) => `${text} by ${name}`,
@@ -82,8 +83,7 @@ export const ENGLISH_TERMINAL = {
   changeSummary: (files: number, added: number, removed: number) =>
     `${files === 1 ? '1 file' : `${files} files`}, +${added} −${removed}`,
   invisible: (count: number) =>
-    `This text contains ${count === 1 ? '1 invisible or control character' : `${count} invisible or control characters`}, ` +
-    'shown as ⟨U+…⟩.',
+    `This text contains ${count} invisible or control ${count === 1 ? 'character' : 'characters'}, shown as ⟨U+…⟩.`,
   default: (value: string) => `default: ${value}`,
 };
 

@@ -1,5 +1,5 @@
-// The Chinese templates of messages that the rest of the program creates: complete, with the values of the English ones,
-// and without English sentences. The catalogues of the command line are checked for English sentences as well.
+// The Chinese templates of messages that the rest of the program creates: complete, with the values of the English
+// ones, and without English sentences. The catalogues of the command line are checked for English sentences as well.
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, test } from 'vitest';
 import { FINDINGS, finding, stateName } from '../../src/audit/findings.js';
@@ -97,8 +97,10 @@ describe('the catalogues of the command line', () => {
       ? entry(...(Array.from({ length: entry.length }, () => '7') as never[]))
       : (entry ?? '');
   // Separators, names, and values with punctuation only.
-  const EXCEPTIONS =
-    /(?:\.(?:and|names|next|between|tokenFigures)|^doctor\.version|^help\.(?:optionFacts|wrap|parserError)|servingFacts\.(?:api|webhooks))$/;
+  const EXCEPTIONS = new RegExp(
+    '(?:\\.(?:and|names|next|between|tokenFigures)|^doctor\\.version|^help\\.(?:optionFacts|wrap|parserError)|' +
+      'servingFacts\\.(?:api|webhooks))$',
+  );
 
   test('have a Chinese text for each English one, and no English sentence in it', () => {
     const wrong = flatten(CHINESE)

@@ -12,5 +12,6 @@ export function runLine(run: RunRecord, pending: InteractionRecord | null, now: 
 }
 
 export function checkLine({ name, ok, message }: MadeCheck, style: Style): string {
-  return `${ok ? paint(style, 'green', '✓') : paint(style, 'red', '✗')} ${name.padEnd(12)} ${safeText(sayMessage(message))}`;
+  const mark = ok ? paint(style, 'green', '✓') : paint(style, 'red', '✗');
+  return `${mark} ${name.padEnd(12)} ${safeText(sayMessage(message))}`;
 }

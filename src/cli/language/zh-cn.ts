@@ -1,295 +1,16 @@
-// The texts of en.ts in Simplified Chinese. Loaded only when PARLEY_LANG asks for it.
+// The texts of en.ts in Simplified Chinese. Loaded only when PARLEY_LANG asks for it. One term per idea, here, in the
+// catalogues beside it, in contract/errors.zh-CN.json and in the Chinese pages:
+//   agent 智能体 · engine 引擎 · rehearsal 脚本引擎 rehearsal · run 运行 · turn 轮 · session 会话 · conversation 对话
+//   prompt 任务描述（列表中：任务） · question 问题 · answer, reply 回答 · approval 审批（动词：批准、拒绝） · permission 权限
+//   waiting for you 等你回答（状态：等待你回答） · inbox 收件箱 · observed event 观察到的事件 · state chart 状态图
+//   journal 事件日志 · log 日志 · administrative journal 管理日志（row：记录） · digest 摘要 · altered 被改动
+//   folder 文件夹 · data directory 数据目录 · home 主目录 · host 主机 · server 服务器 · worker 工作进程
+//   access token 令牌（值：令牌值） · model token: token · operator 操作员 · person 用户 · delivery 投递
+//   watch 跟踪 · verify 检查、校验 · retry 重试 · continue 继续 · revoke 吊销 · rotate 更换 · expired 过期 · timed out 超时
 import { CHINESE_TERMINAL } from '../../terminal/texts-zh-cn.js';
-import { wrapText } from '../../terminal/wrap.js';
 import { AUDIT, DEMO, DOCTOR, IMPORT, MIGRATE, STOP, WEBHOOK } from './administration-zh-cn.js';
 import type { Texts } from './en.js';
-
-const RUN_REF = '运行 ID、ID 末尾至少 6 个字符，或 last（最新的运行）';
-const DETACH = '只打印运行 ID，不跟踪输出';
-const FORCE = '即使引擎未安装或未登录也启动';
-const LIMIT = '最多显示多少条';
-
-// Messages of the argument parser, in the order in which they are tried.
-const PARSER_ERRORS: readonly (readonly [RegExp, string])[] = [
-  [/^error: unknown command '(.*)'/m, '错误：没有“$1”这个命令'],
-  [/^error: unknown option '(.*)'/m, '错误：没有“$1”这个选项'],
-  [/^error: missing required argument '(.*)'/m, '错误：缺少参数“$1”'],
-  [/^error: required option '(.*)' not specified/m, '错误：缺少必需的选项“$1”'],
-  [/^error: option '(.*)' argument missing/m, '错误：选项“$1”需要一个值'],
-  [/^error: option '(.*)' cannot be used with option '(.*)'/m, '错误：选项“$1”不能与“$2”同时使用'],
-  [
-    /^error: too many arguments for '(.*)'\. Expected (\d+) arguments? but got (\d+)(.*)$/m,
-    '错误：“$1”的参数过多：应为 $2 个，实际 $3 个',
-  ],
-  [
-    /^error: too many arguments\. Expected (\d+) arguments? but got (\d+)(.*)$/m,
-    '错误：参数过多：应为 $1 个，实际 $2 个',
-  ],
-  [
-    /^error: option '(.*)' argument '(.*)' is invalid\. Allowed choices are (.*)\.$/m,
-    '错误：选项“$1”的值“$2”无效。可选值：$3。',
-  ],
-  [/^error: option '(.*)' argument '(.*)' is invalid\. /m, '错误：选项“$1”的值“$2”无效。'],
-  [/^error: command-argument value '(.*)' is invalid for argument '(.*)'\. /m, '错误：参数“$2”的值“$1”无效。'],
-  [/^\(Did you mean one of (.*)\?\)$/m, '（你是想输入 $1 之一吗？）'],
-  [/^\(Did you mean (.*)\?\)$/m, '（你是想输入 $1 吗？）'],
-];
-
-const HELP: Texts['help'] = {
-  about: '让编程智能体的对话持久可靠：问题不丢失，回答不重复生效，输出一个字节都不少。',
-  headings: { 'Usage:': '用法：', 'Arguments:': '参数：', 'Options:': '选项：', 'Commands:': '命令：' },
-  placeholders: { '[options]': '[选项]', '[command]': '[命令]' },
-  optionFacts: (description, facts) => `${description}（${facts}）`,
-  and: '；',
-  wrap: (text, width) => wrapText(text, width),
-  version: '显示版本号',
-  helpOption: '显示此帮助',
-  helpCommand: '显示某个命令的帮助',
-  choices: (list) => `可选值：${list}`,
-  default: (value) => `默认：${value}`,
-  examples: '示例：',
-  exitCodes: '退出码：0 成功，1 失败，2 用法错误，3 等待你回答，4 已取消，\n130 被中断（运行继续）。',
-  seeHelp: (command) => `用法请见 \`${command} --help\`。`,
-  parserError: (message) =>
-    PARSER_ERRORS.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), message),
-  quotePrompt: '（任务描述是一个参数：请加引号。）',
-  didYouMean: (command) => `（你是想输入 ${command} 吗？）`,
-  programExamples: {
-    demo: '运行途中全部杀掉，看它如何恢复',
-    rehearsal: '按脚本提问的智能体，无需账号',
-    codex: '用你的 Codex 在当前文件夹工作',
-    inbox: '列出待回答的问题，按编号回答',
-    reply: '用第二个选项回答',
-  },
-  data: '数据目录（默认：$PARLEY_DATA，或用户的数据目录）',
-  json: '输出 JSON 行，供程序使用',
-  run: {
-    summary: '启动智能体',
-    description: '在当前文件夹启动智能体并跟踪输出。关闭终端后运行也会继续。',
-    engine: 'codex、codex-app-server、gemini、opencode、iflow 或 rehearsal',
-    prompt: '任务描述；- 表示从 stdin 读取',
-    interactive: '允许智能体向你提问（终端中的默认方式，除非设置了 defaults.mode）',
-    auto: '无人值守运行（非终端时的默认方式，除非设置了 defaults.mode）',
-    cwd: '智能体的工作文件夹（默认：当前文件夹）',
-    scratch: '在新建的空文件夹中工作',
-    model: '模型名，用引擎自己的叫法',
-    permission: '智能体的权限',
-    schema: '结果必须符合的 JSON Schema 文件',
-    option: '运行时选项，例如 session_timeout_sec=3600',
-    label: '标签，便于查找',
-    requestId: '幂等键：重复同一请求会返回同一个运行',
-    scriptExample: '执行脚本',
-    detach: DETACH,
-    force: FORCE,
-  },
-  reply: {
-    summary: '回答正在等你的运行',
-    description: '回答运行提出的问题，并跟踪到它再次等待或结束。不给出回答时，在此终端中提问。',
-    run: '运行 ID、ID 的末尾，或 last：最新的正在等你的运行',
-    text: '回答：选项的文字或编号，或你自己的话；- 表示从 stdin 读取',
-    option: '按编号选择选项，不管选项文字是什么',
-    value: '以 JSON 给出的确切回答',
-    finish: '结束没有待回答问题的对话',
-    interaction: '要回答的问题的 ID（默认：当前待回答的问题）',
-    key: '幂等键：同一个键的同一回答只生效一次',
-    detach: '不跟踪输出',
-  },
-  continue: {
-    summary: '接着已结束的运行继续',
-    description: '在已结束运行的会话中开始新的运行：智能体记得之前的对话。',
-    run: '已结束运行的 ID',
-    prompt: '接下来要做什么；- 表示从 stdin 读取',
-    detach: DETACH,
-    force: FORCE,
-  },
-  fork: {
-    summary: '从对话的副本开始',
-    description: '用另一个运行的对话副本开始新的运行，原运行不变。Codex 支持此功能。',
-    run: RUN_REF,
-    prompt: '新运行的任务；- 表示从 stdin 读取',
-    detach: DETACH,
-    force: FORCE,
-  },
-  retry: {
-    summary: '重试已结束的运行',
-    description: '在原会话中重复已结束运行的最后一轮；没有会话时从头开始。',
-    run: '已结束运行的 ID',
-    detach: DETACH,
-    force: FORCE,
-  },
-  cancel: {
-    summary: '停止运行',
-    description: '取消排队中、运行中或等待中的运行，并停止智能体的所有进程。',
-    run: RUN_REF,
-  },
-  rm: {
-    summary: '删除已结束的运行',
-    description: '删除已结束的运行，包括事件、日志、引擎主目录和临时工作文件夹。',
-    run: '要删除的运行的 ID',
-  },
-  ls: {
-    summary: '列出运行',
-    description: '列出运行，最新的在前。',
-    status: '只看此状态：queued、running、waiting_user、succeeded、failed 或 canceled',
-    engine: '只看此引擎的运行',
-    label: '只看带此标签的运行',
-    limit: LIMIT,
-    quiet: '只打印 ID',
-  },
-  inbox: {
-    summary: '列出并回答待处理的问题',
-    description: '列出正在等你的问题，最早的在前。在终端中输入编号即可回答。',
-    number: '直接回答这个问题',
-    limit: LIMIT,
-  },
-  show: {
-    summary: '显示一个运行',
-    description: '显示一个运行及其目前的对话。',
-    run: RUN_REF,
-    details: '逐行显示引擎自身的输出和警告',
-  },
-  watch: {
-    summary: '跟踪一个运行',
-    description: '跟踪一个运行直到结束。Ctrl-C 只停止跟踪，运行继续。',
-    run: RUN_REF,
-    cursor: '从此事件之后开始',
-    rasp: '以 JSON 行输出观察到的事件（RASP），而不是对话',
-    noFollow: '只输出已存储的事件，然后退出',
-  },
-  logs: {
-    summary: '打印引擎的原始输出',
-    description:
-      '打印引擎在某个事件、某个字节范围或整轮中的输出。在终端上，控制字符和不可见字符显示为名称；管道得到原始字节。',
-    run: RUN_REF,
-    event: '打印此观察事件对应的字节',
-    turn: '第几轮（默认：最后一轮）',
-    stream: '哪个流',
-    from: '起始字节',
-    to: '到此字节之前为止',
-    raw: '原样输出字节，即使输出到会执行控制字符的终端',
-  },
-  verify: {
-    summary: '检查记录是否被改动',
-    description: '检查已存储的运行：摘要、事件的顺序和格式、日志哈希、字节覆盖，以及重建的对话。',
-    run: RUN_REF,
-    all: '检查所有运行并打印汇总',
-  },
-  replay: {
-    summary: '重建对话',
-    description: '根据观察到的事件重建对话，并与已存储的对话比较。',
-    run: RUN_REF,
-    print: '打印重建的事件',
-  },
-  parse: {
-    summary: '解析录下的引擎输出',
-    description: '把录下的引擎输出转换为事件：从 stdin 读取引擎的 stdout，每行输出一个 JSON 事件。',
-    engine: '输出来自哪个引擎：codex、codex-app-server、gemini、iflow、opencode 或 rehearsal（必需）',
-    stderr: '录下的引擎 stderr 文件（如果有）',
-    exit: '进程如何结束：退出码或信号名',
-    mode: '按交互运行还是自动运行判定',
-    resumedFrom: '这一轮要继续的会话 ID',
-    prompt: '这一轮的任务描述，显示为第一条消息',
-    noPrompt: '无',
-    fcmp: '输出对话（FCMP），而不是观察到的事件（RASP）',
-    stats: '输出解析器的计数和判定，而不是事件',
-    reproducible: '使用固定的时间和 ID：相同输入得到相同字节',
-  },
-  serve: {
-    summary: '通过 HTTP 提供服务',
-    description: '通过 HTTP 向程序和用户提供数据目录中的运行，直到被停止。会打印供浏览器登录的链接。',
-    host: '监听地址',
-    port: '端口；0 表示任选空闲端口',
-    logLevel: 'stderr 日志的级别（JSON 行）',
-    after: 'PARLEY_TOKEN 设置操作员令牌；未设置时自动创建并保存在数据目录中。',
-  },
-  open: {
-    summary: '在浏览器中打开控制台',
-    description: '在浏览器中打开正在运行的服务器的控制台。无法打开浏览器时打印地址。',
-  },
-  migrate: {
-    summary: '准备 PostgreSQL 数据库',
-    description: '为 Parley 准备或升级 PARLEY_DATABASE_URL 指定的数据库。之后多台服务器可以共用它。',
-  },
-  import: {
-    summary: '把数据目录复制到 PostgreSQL',
-    description: '把数据目录中的运行复制到 PARLEY_DATABASE_URL 指定的数据库，文件留在原处。中断后再次执行即可继续。',
-  },
-  config: {
-    summary: '查看和修改设置',
-    description: '查看和修改数据目录 config.json 中的设置。',
-    list: '列出所有设置及其值、来源（默认值、config.json 或环境变量），以及正在运行的服务器是否会应用修改。',
-    get: '以 JSON 打印一项设置的值。',
-    set: '修改 config.json 中的一项设置。值为 JSON 或普通文本。',
-    unset: '从 config.json 中移除一项设置，恢复默认值。',
-    check: '检查 config.json 并列出所有问题，不启动任何程序。',
-    name: '设置的名称',
-    value: '新的值',
-  },
-  doctor: {
-    summary: '检查你的环境',
-    description: '检查你的环境：引擎、登录、数据目录和数据损坏，并给出解决办法。',
-    full: '像 verify --all 那样检查整个数据库和所有运行的文件；可能需要几分钟',
-  },
-  demo: {
-    summary: '运行途中全部杀掉，看它如何恢复',
-    description: '观看真实的恢复过程：运行提出问题，所有进程被杀掉，问题仍在，回答后由新进程继续。',
-    keep: '保留文件夹，便于查看',
-  },
-  contract: {
-    summary: '打印运行的状态图',
-    description: '以 JSON 打印运行的状态图：状态、事件、边及其守卫条件。',
-    optIn: '包含常驻引擎的可选边',
-  },
-  completion: {
-    summary: '设置 shell 补全',
-    description: '打印补全脚本：eval "$(parley completion bash)"，zsh 同理；parley completion fish | source',
-    shell: 'bash、zsh 或 fish',
-  },
-  token: {
-    summary: '管理访问令牌',
-    description:
-      '管理用户和程序的令牌，以及已登录的浏览器。角色：viewer 只读，replier 还可回答，operator 拥有全部权限。',
-    name: '令牌的名称',
-    add: '创建令牌。令牌只显示一次。',
-    role: '令牌的权限',
-    person: '令牌的所有者，记入日志（默认：令牌名称）；一人可有多个令牌',
-    expires: '有效期，例如 90d 或 12h（默认：不限）',
-    ls: '列出令牌及其有效期和最近使用时间，不显示令牌值。',
-    rotate: '更换令牌的值。旧值及其会话立即失效；无需重启服务器。',
-    operator: '更换操作员令牌',
-    rotateExpires: '新值的有效期（默认：与之前相同）',
-    rm: '立即吊销令牌，其会话随之结束。',
-    sessions: '列出已登录的浏览器，或让其中一个退出登录。',
-    end: '结束此会话',
-  },
-  link: {
-    summary: '让浏览器或手机登录',
-    description: '打印一个一次性的浏览器登录链接；在终端中还会显示二维码。需要服务器正在运行。',
-    as: '以此命名令牌登录（默认：操作员）',
-    expires: '链接的有效期，10s 到 24h（默认：10m）',
-  },
-  audit: {
-    summary: '查看管理日志',
-    description: '显示登录、令牌变更、删除、设置变更和下载；或检查是否有记录被改动。',
-    limit: '显示最新的多少条',
-    all: '显示全部记录',
-    after: '显示此条之后的记录',
-    verify: '检查是否有记录被修改、删除或调换顺序',
-  },
-  webhook: {
-    summary: '测试 webhook',
-    description: '测试 config.json 中的 webhook。',
-    test: '向 webhook 发送一次带签名的测试投递，并报告结果。',
-    name: '它在 config.json 中的名称',
-  },
-  badDuration: '请给出数字和单位：s、m、h、d 或 w，例如 90d。最长十年。',
-  badLinkDuration: '请给出 10s 到 24h 之间的时间。',
-  badExit: '请给出 0 到 255 的退出码，或 SIGTERM 之类的信号名。',
-  badPort: '端口最大为 65535。',
-  badCount: '请给出整数。',
-  badPositive: '请给出大于 0 的整数。',
-  empty: '不能为空。',
-};
+import { HELP } from './help-zh-cn.js';
 
 const SAY: Texts['say'] = {
   statuses: {
@@ -310,7 +31,7 @@ const SAY: Texts['say'] = {
   waitingWhileWatched: (run) => `等待你回答：parley reply ${run}    （Ctrl-C 停止跟踪）`,
   retryOrShow: (run) => `重试：parley retry ${run}    详情：parley show ${run} --details`,
   noWorker: (run, status) =>
-    `parley: 已没有进程在处理运行 ${run}（${status}）\n  parley retry ${run}    以错误码结束它并重试`,
+    `parley: 已没有进程在处理运行 ${run}（${status}）\n  parley retry ${run}    以相应的错误码结束它，然后重试`,
   pasteTooLong: (limit) => `粘贴的文本超过 ${limit} 个字符，已丢弃。请改用文件：parley reply RUN - < FILE`,
   pasted: (count) => `已粘贴 ${count} 行；回车发送，Ctrl-C 丢弃`,
   pasteDiscarded: '粘贴的文本已丢弃。',
@@ -318,7 +39,7 @@ const SAY: Texts['say'] = {
   linesLeft: (left, total) => `还有 ${left} 行，共 ${total} 行`,
   nothingWaits: '没有等你回答的问题。',
   nothingWaitsNow: '已经没有等你回答的问题了。',
-  inboxHeaders: { run: '运行', waits: '已等待', engine: '引擎', wants: '需要', question: '问题', task: '任务' },
+  inboxHeaders: { run: '运行', waits: '已等待', engine: '引擎', wants: '操作', question: '问题', task: '任务' },
   inboxKinds: {
     approval: '批准',
     choose_one: '选择',
@@ -335,7 +56,7 @@ const SAY: Texts['say'] = {
   readingText: 'parley: 正在从此终端读取文本；按 Ctrl-D 结束',
   readingOutput: 'parley: 正在从此终端读取引擎的 stdout；按 Ctrl-D 结束',
   damagedEvent: '（事件已损坏）',
-  listHeaders: { run: '运行', status: '状态', engine: '引擎', age: '时间', prompt: '任务' },
+  listHeaders: { run: '运行', status: '状态', engine: '引擎', age: '距今', prompt: '任务' },
   noRunsIn: (path) => `${path} 中还没有运行\n  parley run rehearsal "Set up the storage" --interactive    启动一个`,
   noRuns: '还没有运行。',
   noMatch: '没有符合条件的运行。',
@@ -398,7 +119,7 @@ const SAY: Texts['say'] = {
   noTokens: '除操作员令牌外没有其他令牌',
   tokenHeaders: {
     name: '名称',
-    person: '所有者',
+    person: '用户',
     role: '角色',
     created: '创建时间',
     expires: '到期时间',
@@ -407,12 +128,12 @@ const SAY: Texts['say'] = {
   never: '永不',
   neverUsed: '从未',
   expired: (time) => `已于 ${time} 过期`,
-  tokenStored: (name, role) => `令牌“${name}”（${role}）。它不会被保存，也不会再次显示。`,
-  operatorRotated: (file) => `新的操作员令牌；旧令牌已失效。保存在 ${file}。`,
-  tokenRotated: (name) => `令牌“${name}”的新值；旧值已失效。它不会被保存，也不会再次显示。`,
+  tokenStored: (name, role) => `令牌“${name}”（${role}）。令牌值不会保存，也不会再次显示。`,
+  operatorRotated: (file) => `这是新的操作员令牌，旧令牌已失效。新令牌保存在 ${file}。`,
+  tokenRotated: (name) => `这是令牌“${name}”的新值，旧值已失效。令牌值不会保存，也不会再次显示。`,
   tokenUse: (address, command) =>
-    `程序以 Authorization: Bearer TOKEN 发送它。在浏览器中，请在 ${address} 输入，或执行 ${command}。`,
-  serverAddress: '服务器的地址',
+    `程序在请求头中发送它：Authorization: Bearer TOKEN。在浏览器中，请打开 ${address} 并输入令牌，或执行 ${command}。`,
+  serverAddress: '服务器地址',
   tokenRevoked: (name) => `已吊销 ${name}`,
   actRevoked: (name) => `令牌“${name}”已吊销`,
   actRotated: (name) => `令牌“${name}”的值已更换`,
@@ -438,7 +159,7 @@ const SAY: Texts['say'] = {
   servingFacts: { open: '打开', api: 'API', data: '数据目录', roots: '允许的工作文件夹', webhooks: 'webhook' },
   signInOnce: '此链接可让一个浏览器登录一次，10 分钟内有效。再要一个：parley link',
   signIn: '让浏览器登录：parley link',
-  reachable: (host) => `其他机器可以访问（${host}）：持有令牌的任何人都能在这里运行智能体。请在前面加上 TLS。`,
+  reachable: (host) => `其他机器可以访问（${host}）：持有令牌的任何人都能在这里运行智能体。请在服务器前部署 TLS。`,
   stopServer: '按 Ctrl-C 停止；等待中的运行会保留。',
   stopping: (seconds, turns) =>
     `正在停止。最多等待 ${seconds} 秒，让 ${turns} 个正在运行的轮次结束（shutdown_grace_sec）。再按一次 Ctrl-C 立即停止。`,
