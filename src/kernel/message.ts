@@ -11,7 +11,7 @@ export interface Message {
 
 // A value may be a message of its own, or a list.
 export type MessageValue = string | number | Message | readonly (string | number)[];
-export type MessageValues = Readonly<Record<string, MessageValue>>;
+type MessageValues = Readonly<Record<string, MessageValue>>;
 
 // A text that exists in English only, such as the message of a library.
 export function verbatim(text: string): Message {
