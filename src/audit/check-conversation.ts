@@ -1,8 +1,9 @@
 // Rebuilds the conversation from the observed events and compares it with the stored one, line by line.
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import type { RaspEvent } from '../rasp/event.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, type MadeCheck } from './check.js';
 import type { JournalScan } from './check-journal.js';
+import { finding } from './findings.js';
 
 export class ConversationCheck {
   readonly #fold: ConversationFold;
@@ -64,12 +65,9 @@ export class ConversationCheck {
     return isLonger;
   }
 
-  finish(): Check {
+  finish(): MadeCheck {
     return this.#differsAt === null
-      ? passed('conversation', `${this.#scan.lines} events; a rebuild from the journal gives the same bytes`)
-      : failed(
-          'conversation',
-          `a rebuild from the journal differs from the stored conversation at event ${this.#differsAt}`,
-        );
+      ? passed('conversation', finding('conversation.passed', { events: this.#scan.lines }))
+      : failed('conversation', finding('conversation.differs', { event: this.#differsAt }));
   }
 }

@@ -1,25 +1,27 @@
 // The checks that need only the events: their form, their order, and their path through the state chart.
 import { canonicalText } from '../kernel/json.js';
+import type { Message } from '../kernel/message.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
 import { explainRasp } from '../rasp/validate.js';
 import { INITIAL_STATE, isTerminal, type Edge } from '../run/statechart.js';
 import { waitPolicyOf } from '../run/waiting/wait-policy.js';
 import type { RunRecord } from '../store/store.js';
-import { failed, passed, type Check, type EventCheck } from './check.js';
+import { failed, passed, type EventCheck, type MadeCheck } from './check.js';
+import { finding, stateName } from './findings.js';
 
 export class FormCheck implements EventCheck {
   #events = 0;
-  #problem: string | null = null;
+  #problem: Message | null = null;
 
   event(event: RaspEvent): void {
     this.#events += 1;
     if (this.#problem !== null) return;
     const problem = explainRasp(event);
-    if (problem !== null) this.#problem = `event ${this.#events}: ${problem}`;
+    if (problem !== null) this.#problem = finding('form.event', { event: this.#events, problem });
   }
 
-  finish(): Check {
-    return this.#problem === null ? passed('form', 'every event fits rasp/1.0') : failed('form', this.#problem);
+  finish(): MadeCheck {
+    return this.#problem === null ? passed('form', finding('form.passed')) : failed('form', this.#problem);
   }
 }
 
@@ -28,8 +30,8 @@ export class OrderCheck implements EventCheck {
   readonly #countFcmp: () => number;
   #events = 0;
   #ts = '';
-  #gap: string | null = null;
-  #back: string | null = null;
+  #gap: Message | null = null;
+  #back: Message | null = null;
 
   // `countFcmp` returns how many lines of the conversation are stored.
   constructor(runId: string, countFcmp: () => number) {
@@ -41,20 +43,26 @@ export class OrderCheck implements EventCheck {
     const before = this.#events;
     this.#events += 1;
     if (seq !== this.#events || runId !== this.#runId)
-      this.#gap ??= `event ${before} is not followed by event ${this.#events} of this run`;
-    if (ts < this.#ts) this.#back ??= `event ${this.#events} is dated earlier than the event before it`;
+      this.#gap ??= finding('order.gap', { before, event: this.#events });
+    if (ts < this.#ts) this.#back ??= finding('order.time', { event: this.#events });
     this.#ts = ts;
   }
 
-  finish({ heads }: RunRecord): Check {
+  finish({ heads }: RunRecord): MadeCheck {
     const fcmp = this.#countFcmp();
     const count =
       this.#events === heads.rasp_seq && fcmp === heads.fcmp_seq
         ? null
-        : `the journals have ${this.#events} RASP and ${fcmp} FCMP events, but the row of the run counts ` +
-          `${heads.rasp_seq} and ${heads.fcmp_seq}`;
+        : finding('order.count', {
+            rasp: this.#events,
+            fcmp,
+            rasp_row: heads.rasp_seq,
+            fcmp_row: heads.fcmp_seq,
+          });
     const problem = this.#gap ?? this.#back ?? count;
-    return problem === null ? passed('order', `${this.#events} events without a gap`) : failed('order', problem);
+    return problem === null
+      ? passed('order', finding('order.passed', { events: this.#events }))
+      : failed('order', problem);
   }
 }
 
@@ -63,7 +71,7 @@ export class ChartCheck implements EventCheck {
   #state: string = INITIAL_STATE;
   #steps = 0;
   #last: Partial<RaspData['lifecycle.state.changed']> = {};
-  #problem: string | null = null;
+  #problem: Message | null = null;
 
   constructor({ spec }: RunRecord) {
     this.#chart = waitPolicyOf(spec).chart;
@@ -77,7 +85,13 @@ export class ChartCheck implements EventCheck {
       from !== this.#state ||
       !this.#chart.some((edge) => edge.from === from && edge.on === trigger && edge.to === to)
     ) {
-      this.#problem = `event ${seq}: the chart has no step from ${this.#state} for "${from} to ${to} by ${trigger}"`;
+      this.#problem = finding('chart.step', {
+        event: seq,
+        state: this.#state,
+        from: String(from),
+        to: String(to),
+        trigger: String(trigger),
+      });
       return;
     }
     this.#state = to;
@@ -85,22 +99,21 @@ export class ChartCheck implements EventCheck {
     this.#last = change;
   }
 
-  finish(run: RunRecord): Check {
+  finish(run: RunRecord): MadeCheck {
     const problem = this.#problem ?? this.#explainRun(run);
     if (problem !== null) return failed('chart', problem);
-    const ended = isTerminal(run.status) ? 'ended' : 'now';
+    const changes = this.#steps === 1 ? finding('chart.change') : finding('chart.changes', { count: this.#steps });
     return passed(
       'chart',
-      `${this.#steps} ${this.#steps === 1 ? 'state change' : 'state changes'}, ${ended} ${this.#state}`,
+      finding(isTerminal(run.status) ? 'chart.ended' : 'chart.now', { changes, state: stateName(this.#state) }),
     );
   }
 
-  #explainRun(run: RunRecord): string | null {
+  #explainRun(run: RunRecord): Message | null {
     if (this.#state !== run.status)
-      return `the events end in ${this.#state}, but the row of the run says ${run.status}`;
+      return finding('chart.state', { state: stateName(this.#state), row: stateName(run.status) });
     for (const part of ['error', 'result'] as const)
-      if (canonicalText(this.#last[part] ?? null) !== canonicalText(run[part]))
-        return `the ${part} in the row of the run differs from its last event`;
+      if (canonicalText(this.#last[part] ?? null) !== canonicalText(run[part])) return finding(`chart.${part}`);
     return null;
   }
 }

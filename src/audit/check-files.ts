@@ -4,8 +4,9 @@ import type { RunFolder } from '../journal/run-folder.js';
 import type { WaitForFiles } from '../journal/wait-for-files.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
 import type { RunRecord } from '../store/store.js';
-import { failed, passed, type Check, type EventCheck } from './check.js';
+import { failed, passed, type EventCheck, type MadeCheck } from './check.js';
 import type { JournalScan } from './check-journal.js';
+import { finding } from './findings.js';
 import { compareFile } from './measure-log.js';
 
 export interface ScannedJournals {
@@ -18,13 +19,12 @@ export async function checkFiles(
   { status }: RunRecord,
   folder: RunFolder,
   { rasp, fcmp, waitForFiles }: ScannedJournals & { readonly waitForFiles: WaitForFiles },
-): Promise<Check> {
-  if (status === 'queued' || status === 'running')
-    return passed('files', 'not compared while the run is queued or running');
+): Promise<MadeCheck> {
+  if (status === 'queued' || status === 'running') return passed('files', finding('files.live'));
   for (const [name, scan] of Object.entries({ 'rasp.jsonl': rasp, 'fcmp.jsonl': fcmp }))
     if (!(await scan.isInFile(join(folder.path, name), waitForFiles)))
-      return failed('files', `${name} differs from the database: it was truncated by a crash, or altered`);
-  return passed('files', 'rasp.jsonl and fcmp.jsonl match the database');
+      return failed('files', finding('files.differ', { file: name }));
+  return passed('files', finding('files.passed'));
 }
 
 export class ResultCheck implements EventCheck {
@@ -40,12 +40,13 @@ export class ResultCheck implements EventCheck {
       this.#written = data as unknown as RaspData['artifact.result.written'];
   }
 
-  async finish(): Promise<Check> {
-    if (!this.#written) return passed('result', 'the run has no result file');
-    const { path } = this.#written;
-    const { bytes, sha256 = '' } = this.#written;
-    const found = await compareFile(join(this.#folder.path, path), { bytes, sha256 });
-    if (found === 'missing') return failed('result', `${path} is missing`);
-    return found === 'same' ? passed('result', `${path} was not altered`) : failed('result', `${path} was altered`);
+  async finish(): Promise<MadeCheck> {
+    if (!this.#written) return passed('result', finding('result.none'));
+    const { path: file, bytes, sha256 = '' } = this.#written;
+    const found = await compareFile(join(this.#folder.path, file), { bytes, sha256 });
+    if (found === 'missing') return failed('result', finding('result.missing', { file }));
+    return found === 'same'
+      ? passed('result', finding('result.passed', { file }))
+      : failed('result', finding('result.altered', { file }));
   }
 }

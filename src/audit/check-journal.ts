@@ -4,6 +4,8 @@ import { createHash } from 'node:crypto';
 import { splitLines } from '../store/cut-segments.js';
 import { FIRST_DIGEST, nextDigest } from '../store/digest.js';
 import { FIRST_SEGMENT, type Protocol, type SegmentRange, type Store } from '../store/store.js';
+import type { Message } from '../kernel/message.js';
+import { finding } from './findings.js';
 import { compareFile } from './measure-log.js';
 import { fileSize } from '../files/read-file.js';
 import type { WaitForFiles } from '../journal/wait-for-files.js';
@@ -21,7 +23,7 @@ export class JournalScan {
   #bytes = 0;
   #lines = 0;
   #nextSeq = 1;
-  #problem: string | null = null;
+  #problem: Message | null = null;
 
   constructor(store: Pick<Store, 'readSegments'>, runId: string, protocol: Protocol) {
     this.#store = store;
@@ -60,27 +62,26 @@ export class JournalScan {
   }
 
   // With a wrong number a reader would miss lines or get some twice.
-  #explainRange({ seq_from: from, seq_to: to }: SegmentRange, lines: readonly string[]): string | null {
+  #explainRange({ seq_from: from, seq_to: to }: SegmentRange, lines: readonly string[]): Message | null {
     if (from !== this.#nextSeq || to < from)
-      return `${this.#protocol}: the segment after line ${this.#nextSeq - 1} is numbered ${from} to ${to}`;
+      return finding('segments.after', { journal: this.#protocol, line: this.#nextSeq - 1, from, to });
     return lines.length === to - from + 1
       ? null
-      : `${this.#protocol}: a segment of ${lines.length} lines is numbered ${from} to ${to}`;
+      : finding('segments.lines', { journal: this.#protocol, lines: lines.length, from, to });
   }
 
-  #explainTimes({ seq_from: seq, ts_from: from, ts_to: to }: SegmentRange, lines: readonly string[]): string | null {
+  #explainTimes({ seq_from: seq, ts_from: from, ts_to: to }: SegmentRange, lines: readonly string[]): Message | null {
     let [text, ts] = ['', NaN];
     for (const [index, line] of lines.entries()) {
       const found = timeIn(line);
       if (found !== text) [text, ts] = [found, Date.parse(found)];
-      if (ts < from || ts > to)
-        return `${this.#protocol}: the time of line ${seq + index} is outside the time range of its segment`;
+      if (ts < from || ts > to) return finding('segments.time', { journal: this.#protocol, line: seq + index });
     }
     return null;
   }
 
   // The first problem with the numbers and times of the segments, or null.
-  get problem(): string | null {
+  get problem(): Message | null {
     return this.#problem;
   }
 

@@ -9,7 +9,8 @@ import { LogCover, SeenRanges, type Cover } from '../rasp/cover.js';
 import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
 import { isTerminal } from '../run/statechart.js';
 import type { RunRecord } from '../store/store.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, type MadeCheck } from './check.js';
+import { finding } from './findings.js';
 import { measureLog, type MeasuredLog } from './measure-log.js';
 
 const STREAMS = ['stdout', 'stderr'] as const;
@@ -131,7 +132,7 @@ export class LogChecks {
   }
 
   #measuredOf(index: number): MeasuredLog {
-    return this.#measured[index] ?? { size: 0, sha256: '', problem: 'the log was not measured' };
+    return this.#measured[index] ?? { size: 0, sha256: '', problem: finding('hashes.not_measured') };
   }
 
   // Whether the log must end with this read. A resident engine may print more until its run has ended, and a host that
@@ -144,29 +145,33 @@ export class LogChecks {
     return isLast && !continues && !wasTakenOver;
   }
 
-  finishHashes(run: RunRecord): Check {
+  finishHashes(run: RunRecord): MadeCheck {
     let total = 0;
     for (const [index, { attempt, stream, from, bytes, sha256 }] of this.#reads.entries()) {
       const { size, sha256: found, problem } = this.#measuredOf(index);
       const end = from + bytes;
-      if (problem !== null) return failed('hashes', `turn ${attempt} ${stream}: ${problem}`);
+      if (problem !== null) return failed('hashes', finding('hashes.unreadable', { turn: attempt, stream, problem }));
       if (this.#isWhole(index, run) ? size !== end : size < end)
-        return failed('hashes', `turn ${attempt} ${stream}: the log has ${size} bytes, but ${end} were read`);
-      if (found !== sha256) return failed('hashes', `turn ${attempt} ${stream}: the log was altered`);
+        return failed('hashes', finding('hashes.size', { turn: attempt, stream, size, read: end }));
+      if (found !== sha256) return failed('hashes', finding('hashes.altered', { turn: attempt, stream }));
       total += bytes;
     }
-    return passed('hashes', `${total} bytes of logs were not altered${this.#describeLost(run)}`);
+    const turns = this.#listLost(run);
+    const checked = finding('hashes.passed', { bytes: total });
+    if (turns.length === 0) return passed('hashes', checked);
+    return passed(
+      'hashes',
+      finding('hashes.passed_lost', { passed: checked, lost: finding('hashes.lost', { turns }) }),
+    );
   }
 
-  #describeLost({ status }: RunRecord): string {
+  // The turns whose host was lost before the hashes of their logs were recorded.
+  #listLost({ status }: RunRecord): number[] {
     const read = new Set(this.#reads.map(({ attempt }) => attempt));
-    const lost = isTerminal(status) ? [...this.#spawned].filter((attempt) => !read.has(attempt)) : [];
-    return lost.length === 0
-      ? ''
-      : `; the logs of turn ${lost.join(', ')} cannot be checked: its host was lost before their hashes were recorded`;
+    return isTerminal(status) ? [...this.#spawned].filter((attempt) => !read.has(attempt)) : [];
   }
 
-  finishCover(run: RunRecord): Check {
+  finishCover(run: RunRecord): MadeCheck {
     let total = 0;
     for (const [index, { attempt, stream, from, bytes, cover }] of this.#reads.entries()) {
       const size = this.#isWhole(index, run) ? this.#measuredOf(index).size - from : bytes;
@@ -174,20 +179,16 @@ export class LogChecks {
       if (covered !== from + size || holes > 0 || overlaps > 0)
         return failed(
           'cover',
-          `turn ${attempt} ${stream}: events cover ${covered - from} of ${size} bytes, ${holes} holes, ` +
-            `${overlaps} overlaps`,
+          finding('cover.holes', { turn: attempt, stream, covered: covered - from, size, holes, overlaps }),
         );
       total += size;
     }
     const stray = this.#findStray();
-    if (stray !== null) return failed('cover', `event ${stray} refers to bytes that its turn did not read`);
+    if (stray !== null) return failed('cover', finding('cover.stray', { event: stray }));
     const gap = this.#reads.find(({ isAdjacent }) => !isAdjacent);
     return gap
-      ? failed(
-          'cover',
-          `turn ${gap.attempt} ${gap.stream}: its bytes do not start where those of the previous turn ended`,
-        )
-      : passed('cover', `each of the ${total} bytes belongs to an event`);
+      ? failed('cover', finding('cover.gap', { turn: gap.attempt, stream: gap.stream }))
+      : passed('cover', finding('cover.passed', { bytes: total }));
   }
 
   // The seq of an event that refers to bytes outside the reads of its attempt. Attempts without reads are not checked.

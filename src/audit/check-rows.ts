@@ -4,6 +4,7 @@ import { everyEvent } from '../journal/every-event.js';
 import { recordedCancel } from '../journal/run-state.js';
 import { toTimestamp } from '../kernel/clock.js';
 import { canonicalText } from '../kernel/json.js';
+import type { Message } from '../kernel/message.js';
 import { ORCHESTRATOR } from '../rasp/draft.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
 import { foldRun, isFolded, startFold, type FoldedQuestion, type FoldedRun } from '../run/run-fold.js';
@@ -11,8 +12,9 @@ import { agreesWithProfile, waitPolicyOf, withoutWaiting } from '../run/waiting/
 import { addUpTurns } from '../store/add-up-turns.js';
 import { rowsOf } from '../store/row-changes.js';
 import type { InteractionRecord, RunRecord, Store, TurnCounts } from '../store/store.js';
-import { failed, passed, type Check, type EventCheck } from './check.js';
+import { failed, passed, type EventCheck, type MadeCheck } from './check.js';
 import type { JournalScan } from './check-journal.js';
+import { finding } from './findings.js';
 
 type Rows = Pick<Store, 'listInteractions' | 'loadHandle' | 'loadRun' | 'readJournal' | 'sumTurns'>;
 type Created = RaspData['lifecycle.run.created'] & { readonly interactive_profile?: { readonly kind: string } };
@@ -81,7 +83,7 @@ export class RowsCheck implements EventCheck {
     return (this.#created?.fold_version ?? 0) >= 1;
   }
 
-  async finish(run: RunRecord): Promise<Check> {
+  async finish(run: RunRecord): Promise<MadeCheck> {
     const questions = await this.#store.listInteractions(run.run_id);
     const problem =
       this.#explainRun(run) ??
@@ -92,12 +94,14 @@ export class RowsCheck implements EventCheck {
       this.#scans.find((scan) => scan.problem !== null)?.problem ??
       null;
     if (problem !== null) return failed('rows', problem);
-    const count = `${questions.length} ${questions.length === 1 ? 'question' : 'questions'}`;
-    return passed('rows', `the database matches the events (${count})`);
+    return passed(
+      'rows',
+      questions.length === 1 ? finding('rows.passed_one') : finding('rows.passed', { questions: questions.length }),
+    );
   }
 
-  #explainRun(run: RunRecord): string | null {
-    if (!this.#created) return 'no event records the creation of the run';
+  #explainRun(run: RunRecord): Message | null {
+    if (!this.#created) return finding('rows.not_created');
     const {
       request_id: requestId,
       actor: _actor,
@@ -107,87 +111,76 @@ export class RowsCheck implements EventCheck {
       ...request
     } = this.#created;
     const { home: _home, fork_from: fork, ...spec } = withoutWaiting(run.spec);
-    if (differ({ ...spec, fork_from: fork?.run_id }, request))
-      return 'the request in the row of the run differs from its first event';
-    if (!agreesWithProfile(run.spec, profile)) return 'the wait policy of the run differs from its first event';
+    if (differ({ ...spec, fork_from: fork?.run_id }, request)) return finding('rows.request');
+    if (!agreesWithProfile(run.spec, profile)) return finding('rows.wait_policy');
     if (requestId !== run.request_id)
-      return `the request id of the run is ${run.request_id}, but its first event has ${String(requestId)}`;
+      return finding('rows.request_id', { row: run.request_id, event: String(requestId) });
     const { attempt_number: attempt, cancel_requested: cancel } = this.#state;
-    if (run.attempt_number !== attempt)
-      return `the run is in turn ${run.attempt_number}, but its events are in turn ${attempt}`;
-    if (run.epoch < this.#begun) return `the run had ${run.epoch} owners, but its events start ${this.#begun} turns`;
+    if (run.attempt_number !== attempt) return finding('rows.turn', { row: run.attempt_number, events: attempt });
+    if (run.epoch < this.#begun) return finding('rows.owners', { owners: run.epoch, turns: this.#begun });
     // Earlier versions wrote the row without an event.
-    if ((cancel !== null || this.#isExact) && differ(recordedCancel(run), cancel))
-      return 'the cancel request of the run differs from its event';
+    if ((cancel !== null || this.#isExact) && differ(recordedCancel(run), cancel)) return finding('rows.cancel');
     return run.heads.ts === Date.parse(this.#lastTs)
       ? null
-      : `the last event is dated ${this.#lastTs}, but the row of the run says ${run.heads.ts}`;
+      : finding('rows.last_event', { event: this.#lastTs, row: run.heads.ts });
   }
 
   // The journal of the source names the conversation that the fork copied. Returns null if the source was deleted.
-  async #explainFork({ spec: { fork_from: fork } }: RunRecord): Promise<string | null> {
+  async #explainFork({ spec: { fork_from: fork } }: RunRecord): Promise<Message | null> {
     const source = fork && (await this.#store.loadRun(fork.run_id));
     if (!source) return null;
-    if (fork.home !== (source.spec.home ?? ''))
-      return `the copied conversation is not in the home of its source run ${fork.run_id}`;
+    if (fork.home !== (source.spec.home ?? '')) return finding('rows.fork_home', { run: fork.run_id });
     // A source that continued another run has its session from there, and no event of its own for it.
     if ((await this.#store.loadHandle(source.request_id))?.handle_value === fork.session) return null;
     for await (const { event, data } of everyEvent(this.#store, fork.run_id))
       if (event.type === 'lifecycle.session.bound' && data.session_id === fork.session) return null;
-    return `the copied session ${fork.session} never belonged to its source run ${fork.run_id}`;
+    return finding('rows.fork_session', { session: fork.session, run: fork.run_id });
   }
 
-  #explainQuestions(run: RunRecord, rows: readonly InteractionRecord[]): string | null {
+  #explainQuestions(run: RunRecord, rows: readonly InteractionRecord[]): Message | null {
     const stray = rows.find(({ interaction_id: id }) => !this.#questions.has(id));
-    if (stray) return `question ${stray.interaction_id} has no event`;
+    if (stray) return finding('rows.stray_question', { question: stray.interaction_id });
     const byId = new Map(rows.map((row) => [row.interaction_id, row]));
     for (const [id, expected] of this.#questions) {
       const row = byId.get(id);
-      if (!row) return `question ${id} is missing`;
+      if (!row) return finding('rows.missing_question', { question: id });
       const problem = explainAsked(row, expected) ?? this.#explainAnswer(row, expected);
-      if (problem !== null) return `question ${id}: ${problem}`;
+      if (problem !== null) return finding('rows.question', { question: id, problem });
     }
     const waited = this.#isExact ? this.#state.waited_ms : waitedIn(rows);
-    return waited === run.waited_ms
-      ? null
-      : `the questions waited ${waited} ms, but the row of the run says ${run.waited_ms}`;
+    return waited === run.waited_ms ? null : finding('rows.waited', { waited, row: run.waited_ms });
   }
 
-  #explainAnswer(row: InteractionRecord, { question, hasResolvedAt }: ExpectedQuestion): string | null {
-    if (row.state !== question.state) return `its state is ${row.state}, but the events say ${question.state}`;
-    if (question.resolution === null)
-      return row.resolution === null ? null : 'it has an answer although it is still pending';
+  #explainAnswer(row: InteractionRecord, { question, hasResolvedAt }: ExpectedQuestion): Message | null {
+    if (row.state !== question.state) return finding('question.state', { row: row.state, state: question.state });
+    if (question.resolution === null) return row.resolution === null ? null : finding('question.answer_early');
     const { at, ...expected } = question.resolution;
     const { at: storedAt, ...stored } = row.resolution ?? { at: 0 };
     // Earlier versions did not store who canceled as the actor of the answer.
     const isAnswered = question.state === 'answered' || question.state === 'auto_decided';
     const actor = this.#isExact || isAnswered ? {} : { actor: null };
-    if (differ({ ...stored, ...actor }, { ...expected, ...actor })) return 'its answer differs from the recorded event';
-    return !hasResolvedAt || storedAt === at
-      ? null
-      : `the time of its answer differs from its event, ${toTimestamp(at)}`;
+    if (differ({ ...stored, ...actor }, { ...expected, ...actor })) return finding('question.answer');
+    return !hasResolvedAt || storedAt === at ? null : finding('question.answer_time', { time: toTimestamp(at) });
   }
 
-  async #explainSession(run: RunRecord): Promise<string | null> {
+  async #explainSession(run: RunRecord): Promise<Message | null> {
     const handle = await this.#store.loadHandle(run.request_id);
-    if (this.#isExact)
-      return differ(handle, this.#state.session) ? 'the session differs from the one in the events' : null;
-    if (!handle) return this.#questions.size > 0 ? 'the session of the questions is missing' : null;
+    if (this.#isExact) return differ(handle, this.#state.session) ? finding('rows.session') : null;
+    if (!handle) return this.#questions.size > 0 ? finding('rows.session_missing') : null;
     const { engine, cwd, home } = run.spec;
-    if (differ([handle.engine, handle.cwd, handle.home], [engine, cwd, home]))
-      return 'the session belongs to another engine, folder or home';
+    if (differ([handle.engine, handle.cwd, handle.home], [engine, cwd, home])) return finding('rows.session_other');
     if (handle.handle_type !== 'session_id' && !waitPolicyOf(run.spec).needsProcess)
-      return `this run cannot have a session of type ${handle.handle_type}`;
+      return finding('rows.session_type', { type: String(handle.handle_type) });
     // A run that continues another run inherits its session.
     if (run.spec.continue_from !== undefined || this.#bound.size === 0) return null;
     const first = this.#bound.get(handle.handle_value);
-    if (first === undefined) return `the engine never reported the session ${handle.handle_value}`;
+    if (first === undefined) return finding('rows.session_unknown', { session: handle.handle_value });
     return first === handle.created_at_attempt
       ? null
-      : `the session started in turn ${first}, not in turn ${handle.created_at_attempt}`;
+      : finding('rows.session_turn', { turn: first, row: String(handle.created_at_attempt) });
   }
 
-  async #explainCounts(run: RunRecord): Promise<string | null> {
+  async #explainCounts(run: RunRecord): Promise<Message | null> {
     const { engine } = run.spec;
     const expected = addUpTurns({
       sums: this.#turns.map(({ parser: { profile, units, parsed, fallbacks } }) => ({
@@ -206,22 +199,21 @@ export class RowsCheck implements EventCheck {
         .map(({ parser: { profile }, completion }) => ({ engine, profile, name: completion.reason_code, count: 1 })),
     });
     const stored = await this.#store.sumTurns(run.run_id);
-    return differ(stored, expected) ? 'the counts of its turns differ from its events' : null;
+    return differ(stored, expected) ? finding('rows.counts') : null;
   }
 }
 
-function explainAsked(row: InteractionRecord, { question: asked, hasAskedAt }: ExpectedQuestion): string | null {
+function explainAsked(row: InteractionRecord, { question: asked, hasAskedAt }: ExpectedQuestion): Message | null {
   // Earlier versions stored the id and the time with the question as well.
   const { interaction_id: _id, asked_at: _at, ...stored } = row.question;
-  if (differ(stored, asked.question)) return 'its text or options differ from its event';
+  if (differ(stored, asked.question)) return finding('question.text');
   if (row.attempt_number !== asked.attempt_number)
-    return `it was asked in turn ${asked.attempt_number}, not in turn ${row.attempt_number}`;
+    return finding('question.turn', { turn: asked.attempt_number, row: row.attempt_number });
   if (hasAskedAt && row.asked_at !== asked.asked_at)
-    return `its time differs from its event, ${toTimestamp(asked.asked_at)}`;
+    return finding('question.time', { time: toTimestamp(asked.asked_at) });
   // A timeout may have a fraction of a millisecond, which a column does not hold.
-  if (!(Math.abs(row.due_at - row.asked_at - (asked.due_at - asked.asked_at)) < 1))
-    return 'its deadline differs from the timeout of the run';
-  return row.decides === asked.decides ? null : 'its decision on timeout differs from the settings of the run';
+  if (!(Math.abs(row.due_at - row.asked_at - (asked.due_at - asked.asked_at)) < 1)) return finding('question.deadline');
+  return row.decides === asked.decides ? null : finding('question.decides');
 }
 
 function waitedIn(rows: readonly InteractionRecord[]): number {

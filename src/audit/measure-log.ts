@@ -1,6 +1,7 @@
 // Hashes files piece by piece, so their size does not matter.
 import { createHash } from 'node:crypto';
 import { openFile, readPieces, UnsafeFileError } from '../files/read-file.js';
+import type { Message } from '../kernel/message.js';
 
 export interface MeasuredLog {
   // Size of the whole file; 0 if it is missing.
@@ -8,7 +9,7 @@ export interface MeasuredLog {
   // Hash of the requested bytes.
   readonly sha256: string;
   // Why the file cannot be read as a log, or null.
-  readonly problem: string | null;
+  readonly problem: Message | string | null;
 }
 
 export interface LogRange {

@@ -8,15 +8,16 @@ import { runFolder } from '../journal/run-folder.js';
 import type { WaitForFiles } from '../journal/wait-for-files.js';
 import type { RaspEvent } from '../rasp/event.js';
 import type { RunRecord, Store } from '../store/store.js';
-import { failed, passed, type Check } from './check.js';
+import { failed, passed, type Check, type MadeCheck } from './check.js';
 import { ConversationCheck } from './check-conversation.js';
 import { ChartCheck, FormCheck, OrderCheck } from './check-events.js';
 import { checkFiles, ResultCheck } from './check-files.js';
 import { JournalScan } from './check-journal.js';
 import { LogChecks } from './check-logs.js';
 import { RowsCheck } from './check-rows.js';
+import { finding } from './findings.js';
 
-export type { Check };
+export type { Check, MadeCheck };
 
 export interface VerifyProgress {
   readonly events: number;
@@ -39,7 +40,7 @@ export async function verifyRun(
   dataDir: string,
   run: RunRecord,
   options: VerifyOptions = {},
-): Promise<Check[]> {
+): Promise<MadeCheck[]> {
   try {
     for (let seen = run; ;) {
       const result = await new Verification(store, dataDir, seen, options).verify();
@@ -53,11 +54,11 @@ export async function verifyRun(
 
 // Returns a finding for damaged data. A TypeError, RangeError or SyntaxError means damage as well: Parley can read
 // everything that it stored itself.
-export function describeDamage(error: unknown): Check[] {
+export function describeDamage(error: unknown): MadeCheck[] {
   const damage = damageIn(error);
-  if (damage) return [failed('journal', damage.message)];
+  if (damage) return [failed('journal', damage.damage)];
   if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError)
-    return [failed('journal', `the stored data has an unexpected form (${String(error)})`)];
+    return [failed('journal', finding('journal.form', { reason: String(error) }))];
   throw error;
 }
 
@@ -96,7 +97,7 @@ class Verification {
 
   // A live run is read on until nothing was stored during the checks. A new verification is needed if the conversation
   // was read beyond the observed events.
-  async verify(): Promise<Check[] | { readonly restartWith: RunRecord }> {
+  async verify(): Promise<MadeCheck[] | { readonly restartWith: RunRecord }> {
     for (;;) {
       const unreadable = await this.#readJournal();
       if (unreadable) return [unreadable];
@@ -110,12 +111,12 @@ class Verification {
   }
 
   // Returns the finding for a line that is not JSON.
-  async #readJournal(): Promise<Check | null> {
+  async #readJournal(): Promise<MadeCheck | null> {
     for await (const lines of this.#rasp.read()) {
       for (const [index, line] of lines.entries()) {
         const event = parseJson(line) as unknown as RaspEvent | undefined;
         if (event === undefined)
-          return failed('journal', `event ${this.#rasp.lines - lines.length + index + 1} is not JSON`);
+          return failed('journal', finding('journal.not_json', { event: this.#rasp.lines - lines.length + index + 1 }));
         this.#form.event(event);
         if (!this.#broken) await this.#check(event).catch((error: unknown) => (this.#broken = { error }));
       }
@@ -134,13 +135,13 @@ class Verification {
   }
 
   // The other checks need events that fit their schema.
-  #reportBroken(error: unknown): Check[] {
+  #reportBroken(error: unknown): MadeCheck[] {
     const form = this.#form.finish();
     if (form.ok) throw error;
     return [form];
   }
 
-  async #finish(): Promise<Check[]> {
+  async #finish(): Promise<MadeCheck[]> {
     const run = this.#run;
     const { waitForFiles = async () => false } = this.#options;
     await this.#logs.measure();
@@ -158,14 +159,11 @@ class Verification {
     ];
   }
 
-  #finishDigest(): Check {
+  #finishDigest(): MadeCheck {
     const { digest } = this.#run.heads;
     return this.#rasp.digest === digest
-      ? passed('digest', digest)
-      : failed(
-          'digest',
-          `the stored events have the digest ${this.#rasp.digest}, but the row of the run says ${digest}`,
-        );
+      ? passed('digest', finding('digest.passed', { digest }))
+      : failed('digest', finding('digest.differs', { found: this.#rasp.digest, stored: digest }));
   }
 
   // Whether events were stored since the run was loaded. A deleted run has none.

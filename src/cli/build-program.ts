@@ -62,6 +62,8 @@ function helpStyle(): HelpConfiguration {
   return {
     styleTitle: (title) => t.headings[title] ?? title,
     displayWidth: textWidth,
+    styleOptionText: (text) => t.placeholders[text] ?? text,
+    styleSubcommandText: (text) => t.placeholders[text] ?? text,
     optionDescription: (option) => describeOption(option),
     ...(t.wrap === null ? {} : { boxWrap: t.wrap }),
   };
@@ -75,5 +77,5 @@ function describeOption({ description, argChoices, defaultValue, defaultValueDes
     ...(argChoices ? [t.choices(argChoices.map((choice) => JSON.stringify(choice)).join(', '))] : []),
     ...(hasDefault ? [t.default(defaultValueDescription || JSON.stringify(defaultValue))] : []),
   ];
-  return facts.length === 0 ? description : `${description} (${facts.join(', ')})`;
+  return facts.length === 0 ? description : t.optionFacts(description, facts.join(t.and));
 }

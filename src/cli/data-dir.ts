@@ -5,6 +5,7 @@ import { refusal } from '../run/request-error.js';
 import type { Io } from './io.js';
 import { openToRead, type ReadData } from './open-data.js';
 import { reasonOf } from '../kernel/system-error.js';
+import { texts } from './language/language.js';
 
 export interface DataOption {
   readonly data?: string;
@@ -43,7 +44,7 @@ export async function openReader(options: DataOption, io: Io): Promise<ReadData 
 // Throws for a directory that exists but cannot be used: it must not look like a directory without runs.
 export function checkFolder(path: string, mode: number): void {
   try {
-    if (!statSync(path).isDirectory()) throw new Error('it is not a folder');
+    if (!statSync(path).isDirectory()) throw new Error(texts().say.isNotFolder);
     accessSync(path, mode);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')

@@ -6,10 +6,15 @@ import type { Timers } from '../process/timers.js';
 import type { Delivery } from '../store/store.js';
 import type { SendingHook } from './load-hooks.js';
 import { signedHeaders } from './sign.js';
-import { reasonOf } from '../kernel/system-error.js';
+import { createMessages, verbatim, type Message } from '../kernel/message.js';
+import { explainReason } from '../kernel/system-error.js';
 
 const LIMIT_MS = 10_000;
 const ERROR_CHARS = 300;
+
+export const POST_TEXTS = { 'post.late': 'no answer within {seconds} s' } as const;
+
+const postText = createMessages(POST_TEXTS);
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -28,7 +33,7 @@ export async function post(
   { fetch, timers, clock, stop }: PostDeps,
   { url, key }: SendingHook,
   delivery: Posted,
-): Promise<string | null> {
+): Promise<Message | null> {
   const body = JSON.stringify({
     id: delivery.delivery_id,
     ...delivery.payload,
@@ -57,15 +62,16 @@ export async function post(
     });
     // Ignores the body of the response.
     void response.body?.cancel().catch(() => {});
-    return response.ok ? null : `HTTP ${response.status}`;
+    return response.ok ? null : verbatim(`HTTP ${response.status}`);
   } catch (error) {
-    return late ? `no answer within ${LIMIT_MS / 1000} s` : describe(error);
+    return late ? postText('post.late', { seconds: LIMIT_MS / 1000 }) : describe(error);
   } finally {
     cancel();
     stop.removeEventListener('abort', onStop);
   }
 }
 
-function describe(error: unknown): string {
-  return clip(redact(reasonOf(error)), ERROR_CHARS);
+function describe(error: unknown): Message {
+  const reason = explainReason(error);
+  return reason.key === '' ? verbatim(clip(redact(reason.text), ERROR_CHARS)) : reason;
 }

@@ -111,10 +111,13 @@ export class HookSender {
 
   async #send(hook: SendingHook, delivery: Delivery): Promise<void> {
     const { clock, fetch, timers } = this.#deps;
-    const error = await post({ fetch, timers, clock, stop: this.#stop.signal }, hook, delivery);
+    const problem = await post({ fetch, timers, clock, stop: this.#stop.signal }, hook, delivery);
     // An attempt that our own shutdown aborted is not counted; the delivery is due at the next start.
-    if (error !== null && this.#stop.signal.aborted) return;
-    await this.#finish(delivery, error === null ? { type: 'delivered' } : afterFailure(delivery, clock.now(), error));
+    if (problem !== null && this.#stop.signal.aborted) return;
+    await this.#finish(
+      delivery,
+      problem === null ? { type: 'delivered' } : afterFailure(delivery, clock.now(), problem.text),
+    );
   }
 
   async #finish(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {

@@ -9,6 +9,7 @@ import type { JournalFlush, Lines, Protocol, RunRecord, Store } from '../store/s
 import { BOOT_FILE, readBootId } from '../files/boot-id.js';
 import { fileSize, openToAppendSync, readTextSync, SMALL_FILE, UnsafeFileError } from '../files/read-file.js';
 import { removeUnfinished } from '../files/replace-file.js';
+import { damageText } from '../kernel/damage-texts.js';
 import { DamagedDataError, damageIn, unlessDamaged } from '../kernel/stored-json.js';
 import { everyRun, everyRunId } from './every-run.js';
 import { headOf } from './load-run.js';
@@ -282,7 +283,7 @@ export class JournalFiles {
     const lines = await this.#store.readLines(runId, protocol, afterSeq, PAGE_BYTES);
     if (lines === null && afterSeq < head)
       throw new DamagedDataError(
-        `${protocol} events ${afterSeq + 1} to ${head} of run ${runId} are missing from the journal`,
+        damageText('damage.missing_of_run', { journal: protocol, from: afterSeq + 1, to: head, run: runId }),
       );
     return lines;
   }

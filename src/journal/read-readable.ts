@@ -1,20 +1,34 @@
 // Reads a journal that may be partly damaged: yields every readable line in order, and reports each damaged or missing
 // part once.
+import { damageText } from '../kernel/damage-texts.js';
 import { isObject, parseJson } from '../kernel/json.js';
+import type { Message } from '../kernel/message.js';
 import { damageIn } from '../kernel/stored-json.js';
 import type { Protocol, SegmentRange, Store } from '../store/store.js';
 
+// A damaged part as programs get it.
 export interface DamagedPiece {
   readonly from_seq: number;
   readonly to_seq: number;
   readonly message: string;
 }
 
+// A damaged part as it was found.
+export interface FoundPiece {
+  readonly from_seq: number;
+  readonly to_seq: number;
+  readonly problem: Message;
+}
+
+export function viewPiece({ from_seq, to_seq, problem }: FoundPiece): DamagedPiece {
+  return { from_seq, to_seq, message: problem.text };
+}
+
 export interface ReadableLines {
   readonly lines: readonly string[];
   // Everything up to this event was read or is damaged.
   readonly lastSeq: number;
-  readonly damaged: readonly DamagedPiece[];
+  readonly damaged: readonly FoundPiece[];
 }
 
 type Source = Pick<Store, 'readJournal' | 'listSegments'>;
@@ -59,7 +73,7 @@ function charsIn(lines: readonly string[]): number {
 async function readByPiece(store: Source, part: JournalPart): Promise<ReadPieces> {
   const { runId, protocol, afterSeq, limit, maxChars = Infinity } = part;
   const lines: string[] = [];
-  const damaged: DamagedPiece[] = [];
+  const damaged: FoundPiece[] = [];
   let room = limit;
   let chars = 0;
   let lastSeq = afterSeq;
@@ -81,7 +95,7 @@ async function readByPiece(store: Source, part: JournalPart): Promise<ReadPieces
     } catch (error) {
       const damage = damageIn(error);
       if (!damage) throw error;
-      damaged.push({ from_seq: lastSeq + 1, to_seq: to, message: damage.message });
+      damaged.push({ from_seq: lastSeq + 1, to_seq: to, problem: damage.damage });
       lastSeq = to;
     }
   }
@@ -96,8 +110,8 @@ function withinNext(pieces: readonly SegmentRange[]): SegmentRange[] {
   }));
 }
 
-function missingEvents(from: number, to: number): DamagedPiece {
-  return { from_seq: from, to_seq: to, message: 'missing from the journal' };
+function missingEvents(from: number, to: number): FoundPiece {
+  return { from_seq: from, to_seq: to, problem: damageText('damage.missing') };
 }
 
 // Returns the first unreadable part after an event, according to the stored segments; null if nothing is missing up to
@@ -109,31 +123,32 @@ export function findDamagedPiece(
   message: string,
 ): DamagedPiece | null {
   const piece = withinNext(segments).find(({ seq_to: to }) => to > afterSeq);
-  if (!piece) return afterSeq < head ? missingEvents(afterSeq + 1, head) : null;
-  if (piece.seq_from > afterSeq + 1) return missingEvents(afterSeq + 1, piece.seq_from - 1);
+  if (!piece) return afterSeq < head ? viewPiece(missingEvents(afterSeq + 1, head)) : null;
+  if (piece.seq_from > afterSeq + 1) return viewPiece(missingEvents(afterSeq + 1, piece.seq_from - 1));
   return { from_seq: afterSeq + 1, to_seq: piece.seq_to, message };
 }
 
 // Leaves out lines that are not the expected event, and reports them.
 function checkLines(all: readonly string[], afterSeq: number): ReadableLines {
   const lines: string[] = [];
-  const damaged: DamagedPiece[] = [];
+  const damaged: FoundPiece[] = [];
   for (const [index, line] of all.entries()) {
     const seq = afterSeq + index + 1;
-    const message = explainLine(line, seq);
+    const problem = explainLine(line, seq);
     const last = damaged.at(-1);
-    if (message === null) lines.push(line);
-    else if (last?.to_seq === seq - 1 && last.message === message) damaged.splice(-1, 1, { ...last, to_seq: seq });
-    else damaged.push({ from_seq: seq, to_seq: seq, message });
+    if (problem === null) lines.push(line);
+    else if (last?.to_seq === seq - 1 && last.problem.key === problem.key)
+      damaged.splice(-1, 1, { ...last, to_seq: seq });
+    else damaged.push({ from_seq: seq, to_seq: seq, problem });
   }
   return { lines, lastSeq: afterSeq + all.length, damaged };
 }
 
 // Explains why a line is not the event with this seq; null if it is.
-export function explainLine(line: string, seq: number): string | null {
+export function explainLine(line: string, seq: number): Message | null {
   const event = parseJson(line);
-  if (event === undefined) return 'not JSON';
-  return isObject(event) && event['seq'] === seq ? null : 'another event is stored in its place';
+  if (event === undefined) return damageText('damage.line_not_json');
+  return isObject(event) && event['seq'] === seq ? null : damageText('damage.other_event');
 }
 
 const PAGE_EVENTS = 500;
@@ -155,8 +170,8 @@ export async function* everyReadable(
 }
 
 // Describes all damage of a journal after an event.
-export async function describeDamage(store: Source, part: Omit<JournalPart, 'limit'>): Promise<string[]> {
-  const found: string[] = [];
+export async function describeDamage(store: Source, part: Omit<JournalPart, 'limit'>): Promise<Message[]> {
+  const found: Message[] = [];
   for await (const { damaged } of everyReadable(store, part))
     found.push(...damaged.map((piece) => describePiece(part.protocol, piece)));
   return found;
@@ -164,11 +179,11 @@ export async function describeDamage(store: Source, part: Omit<JournalPart, 'lim
 
 // Joins damaged parts that follow each other, for people: a journal may have thousands of pieces.
 export class PieceJoiner {
-  #last: DamagedPiece | null = null;
+  #last: FoundPiece | null = null;
   #count = 0;
 
   // Returns the parts before this one if this one does not follow them.
-  add(piece: DamagedPiece): DamagedPiece | null {
+  add(piece: FoundPiece): FoundPiece | null {
     const last = this.#last;
     if (last?.to_seq !== piece.from_seq - 1) {
       this.#last = piece;
@@ -176,19 +191,19 @@ export class PieceJoiner {
       return last;
     }
     this.#count += 1;
-    const message = `${this.#count} parts of the journal that follow each other are damaged`;
-    this.#last = { from_seq: last.from_seq, to_seq: piece.to_seq, message };
+    const problem = damageText('damage.several', { count: this.#count });
+    this.#last = { from_seq: last.from_seq, to_seq: piece.to_seq, problem };
     return null;
   }
 
   // Returns the last parts.
-  end(): DamagedPiece | null {
+  end(): FoundPiece | null {
     const last = this.#last;
     this.#last = null;
     return last;
   }
 }
 
-export function describePiece(protocol: Protocol, { from_seq: from, to_seq: to, message }: DamagedPiece): string {
-  return `${protocol} events ${from} to ${to}: ${message}`;
+export function describePiece(journal: Protocol, { from_seq: from, to_seq: to, problem }: FoundPiece): Message {
+  return damageText('damage.piece', { journal, from, to, problem });
 }

@@ -154,7 +154,7 @@ export function viewRun(
 }
 
 export function viewSalvaged({ run, pending, damage }: SalvagedRun, now: number): RunView {
-  return { ...viewRun(run, pending, now), ...(damage.length === 0 ? {} : { damage }) };
+  return { ...viewRun(run, pending, now), ...(damage.length === 0 ? {} : { damage: damage.map(({ text }) => text) }) };
 }
 
 export function viewRunSummary(run: RunSummary, pending: InteractionSummary | null, now: number): RunSummaryView {

@@ -58,10 +58,3 @@ function diffLines(lines: readonly string[]): ChangedLine[] {
     return { sign: ' ', text: line.startsWith(' ') ? line.slice(1) : line };
   });
 }
-
-// "2 files, +12 −3".
-export function summarizeChanges(changes: readonly FileChange[]): string {
-  const sum = (side: 'added' | 'removed'): number => changes.reduce((total, change) => total + change[side], 0);
-  const files = changes.length === 1 ? '1 file' : `${changes.length} files`;
-  return `${files}, +${sum('added')} −${sum('removed')}`;
-}

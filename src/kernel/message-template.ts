@@ -7,9 +7,9 @@ type Name<T extends string> = T extends `${string}{${infer N}}${infer Rest}` ? N
 export type Values = Readonly<Record<string, string | number>>;
 
 // The argument list after a template: empty if the template has no values.
-export type ValuesOf<T extends string> = [Name<T>] extends [never]
+export type ValuesOf<T extends string, V = string | number> = [Name<T>] extends [never]
   ? []
-  : [values: Readonly<Record<Name<T>, string | number>>];
+  : [values: Readonly<Record<Name<T>, V>>];
 
 export function fillTemplate(template: string, values: Values): string {
   return template.replaceAll(/\{([a-z_]+)\}/g, (_, name: string) => {

@@ -1,19 +1,28 @@
 // Reads JSON that Parley stored itself. Text that is not JSON was altered by another program or by the disk. A separate
 // error class keeps such damage apart from all other text that cannot be parsed.
+import { damageText } from './damage-texts.js';
+import { verbatim, type Message } from './message.js';
 
 export class DamagedDataError extends Error {
   override readonly name = 'DamagedDataError';
+  readonly damage: Message;
+
+  constructor(damage: Message | string, options?: ErrorOptions) {
+    super(typeof damage === 'string' ? damage : damage.text, options);
+    this.damage = typeof damage === 'string' ? verbatim(damage) : damage;
+  }
 }
 
 // `what` names the place of the text in the error.
-export function readStoredJson(text: string, what = ''): unknown {
+export function readStoredJson(text: string, what: string | (() => Message) = ''): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {
-    throw new DamagedDataError(
-      `${what === '' ? '' : `${what} is no JSON: `}${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause },
-    );
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const place = typeof what === 'string' ? what : what();
+    throw new DamagedDataError(place === '' ? reason : damageText('damage.not_json', { what: place, reason }), {
+      cause,
+    });
   }
 }
 
@@ -25,7 +34,7 @@ const NO_NUMBER = /too large to be represented|^integer overflow$/i;
 export function damageIn(error: unknown): DamagedDataError | null {
   if (error instanceof DamagedDataError) return error;
   return error instanceof Error && [NO_JSON, NO_NUMBER].some((pattern) => pattern.test(error.message))
-    ? new DamagedDataError(`a row of the database: ${error.message}`, { cause: error })
+    ? new DamagedDataError(damageText('damage.row', { reason: error.message }), { cause: error })
     : null;
 }
 

@@ -58,11 +58,9 @@ export function countNames(shown: string): number {
 }
 
 // Returns the warning for texts that contain named characters; null if there are none.
-export function warnOfNames(shown: readonly string[]): string | null {
+export function warnOfNames(shown: readonly string[], warning: (count: number) => string): string | null {
   const count = shown.reduce((sum, text) => sum + countNames(text), 0);
-  if (count === 0) return null;
-  const characters = count === 1 ? '1 invisible or control character' : `${count} invisible or control characters`;
-  return `This text contains ${characters}, shown as ⟨U+…⟩.`;
+  return count === 0 ? null : warning(count);
 }
 
 export function nameOf(character: string): string {

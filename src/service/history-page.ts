@@ -1,7 +1,7 @@
 // A page of stored events for GET …/history: as many as requested or as fit into a large response, and the seq of the
 // next one. Damaged parts of the journal are left out and listed.
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
-import { explainLine, readReadable, type DamagedPiece } from '../journal/read-readable.js';
+import { explainLine, readReadable, viewPiece, type DamagedPiece } from '../journal/read-readable.js';
 import type { Protocol, ReadRange, Store } from '../store/store.js';
 
 const CHUNK = 200;
@@ -49,7 +49,7 @@ async function readWhole(store: Store, { runId, protocol, range, limit, head }: 
     for (const [index, line] of found.entries()) {
       const seq = first + index;
       const problem = explainLine(line, seq);
-      if (problem !== null) throw new DamagedDataError(`event ${seq}: ${problem}`);
+      if (problem !== null) throw new DamagedDataError(`event ${seq}: ${problem.text}`);
       if (lines.length === limit || chars > MAX_CHARS) return { lines, next: seq, damaged: [] };
       lines.push(line);
       chars += line.length;
@@ -89,7 +89,7 @@ async function readDamaged(
     });
     if (piece.lastSeq <= lastSeq) break;
     lastSeq = piece.lastSeq;
-    damaged.push(...piece.damaged);
+    damaged.push(...piece.damaged.map(viewPiece));
     for (const line of piece.lines.filter((each) => isWithin(each, range))) {
       lines.push(line);
       chars += line.length;

@@ -4,6 +4,7 @@
 // continued after a row that records the break.
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../kernel/json.js';
+import { createMessages, type Message } from '../kernel/message.js';
 import { refusal, type RequestError } from '../run/request-error.js';
 import { FIRST_DIGEST } from './digest.js';
 import type { Actor } from './store.js';
@@ -131,6 +132,25 @@ export interface AuditVerdict {
   readonly rows: number;
   // The problem, with the seq of the first row that does not match; null if there is none.
   readonly problem: string | null;
+  // The same as a message; absent if there is none.
+  readonly message?: Message;
+}
+
+export const AUDIT_PROBLEMS = {
+  'audit.no_head': 'the head is missing: rows at the end may have been removed',
+  'audit.before_first': 'row {row} is before the first row',
+  'audit.missing': 'row {row} is missing',
+  'audit.missing_of': 'row {row} is missing: the head says that there are {count}',
+  'audit.break': 'row {row} records a break of the journal: {body}',
+  'audit.changed': 'row {row} was changed, or the row before it was',
+  'audit.other_head': 'row {row} is not the one that the head names',
+  'audit.beyond_head': 'row {row} is not covered by the head, which says that there are {count}',
+} as const;
+
+const problemText = createMessages(AUDIT_PROBLEMS);
+
+function broken(rows: number, message: Message): AuditVerdict {
+  return { ok: false, rows, problem: message.text, message };
 }
 
 const PAGE = 1000;
@@ -139,43 +159,37 @@ const PAGE = 1000;
 // the newest rows, each against the digest before it: cheap for a journal of any length.
 export async function verifyAudit(reader: AuditReader, last = Infinity): Promise<AuditVerdict> {
   const head = await reader.auditHead();
-  if (head === null)
-    return { ok: false, rows: 0, problem: 'the head is missing: rows at the end may have been removed' };
+  if (head === null) return broken(0, problemText('audit.no_head'));
   if (last === Infinity) {
     const [lowest] = await reader.listAudit(Number.MIN_SAFE_INTEGER, 1);
-    if (lowest && lowest.seq < 1) return { ok: false, rows: 0, problem: `row ${lowest.seq} is before the first row` };
+    if (lowest && lowest.seq < 1) return broken(0, problemText('audit.before_first', { row: lowest.seq }));
   }
   const first = Math.max(0, head.seq - last);
   let before: AuditHead = { seq: 0, digest: FIRST_DIGEST };
   if (first > 0) {
     const [row] = await reader.listAudit(first - 1, 1);
-    if (row?.seq !== first) return { ok: false, rows: 0, problem: `row ${first} is missing` };
+    if (row?.seq !== first) return broken(0, problemText('audit.missing', { row: first }));
     before = row;
   }
   let rows = 0;
   while (before.seq < head.seq) {
     const page = await reader.listAudit(before.seq, Math.min(PAGE, head.seq - before.seq));
     if (page.length === 0)
-      return { ok: false, rows, problem: `row ${before.seq + 1} is missing: the head says that there are ${head.seq}` };
+      return broken(rows, problemText('audit.missing_of', { row: before.seq + 1, count: head.seq }));
     for (const row of page) {
-      if (row.seq !== before.seq + 1) return { ok: false, rows, problem: `row ${before.seq + 1} is missing` };
+      if (row.seq !== before.seq + 1) return broken(rows, problemText('audit.missing', { row: before.seq + 1 }));
       if (row.type === 'journal.broken')
-        return { ok: false, rows, problem: `row ${row.seq} records a break of the journal: ${row.body_json}` };
+        return broken(rows, problemText('audit.break', { row: row.seq, body: row.body_json }));
       if (auditDigest(before.digest, row) !== row.digest)
-        return { ok: false, rows, problem: `row ${row.seq} was changed, or the row before it was` };
+        return broken(rows, problemText('audit.changed', { row: row.seq }));
       before = row;
       rows += 1;
     }
   }
-  if (before.digest !== head.digest)
-    return { ok: false, rows, problem: `row ${head.seq} is not the one that the head names` };
+  if (before.digest !== head.digest) return broken(rows, problemText('audit.other_head', { row: head.seq }));
   const [extra] = await reader.listAudit(head.seq, 1);
   // The row may have been appended after the head was read.
   if (extra && extra.seq > ((await reader.auditHead())?.seq ?? 0))
-    return {
-      ok: false,
-      rows,
-      problem: `row ${extra.seq} is not covered by the head, which says that there are ${head.seq}`,
-    };
+    return broken(rows, problemText('audit.beyond_head', { row: extra.seq, count: head.seq }));
   return { ok: true, rows, problem: null };
 }

@@ -1,6 +1,7 @@
 // Cuts stored segments at their lines, so that readers get the requested lines and not whole flushes. A segment that
 // does not hold exactly its events, or a gap between segments, is reported as damage: otherwise events would be lost
 // unnoticed or misnumbered.
+import { damageText } from '../kernel/damage-texts.js';
 import { DamagedDataError, readStoredJson } from '../kernel/stored-json.js';
 import type { Lines, ReadRange } from './store.js';
 
@@ -107,19 +108,14 @@ export function* cutLines(
 
 // `next` is the required event; a segment may begin before it, but not after it.
 function checkPlace(seqFrom: number, next: number): void {
-  if (seqFrom > next) throw new DamagedDataError(`events ${next} to ${seqFrom - 1} are missing from the journal`);
+  if (seqFrom > next) throw new DamagedDataError(damageText('damage.missing_events', { from: next, to: seqFrom - 1 }));
 }
 
 function checkCount(lines: number, isCutOff: boolean, seqFrom: number, seqTo: number): void {
   const expected = seqTo - seqFrom + 1;
   if (lines !== expected)
-    throw new DamagedDataError(
-      `the piece of the journal with events ${seqFrom} to ${seqTo} holds ${lines} instead of ${expected}`,
-    );
-  if (isCutOff)
-    throw new DamagedDataError(
-      `the piece of the journal with events ${seqFrom} to ${seqTo} has more behind its last event`,
-    );
+    throw new DamagedDataError(damageText('damage.piece_count', { from: seqFrom, to: seqTo, count: lines, expected }));
+  if (isCutOff) throw new DamagedDataError(damageText('damage.piece_end', { from: seqFrom, to: seqTo }));
 }
 
 export function toBuffer(body: Uint8Array): Buffer {

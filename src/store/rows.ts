@@ -1,5 +1,7 @@
 // Rows of the database, and the records that they become.
 import { isObject } from '../kernel/json.js';
+import { damageText } from '../kernel/damage-texts.js';
+import type { Message } from '../kernel/message.js';
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { STATES, type RunState } from '../run/statechart.js';
@@ -62,8 +64,8 @@ export function toRun(row: RunRow): RunRecord {
 }
 
 // Reads as much of the row as can be read, with a neutral value for each damaged column, and names those columns.
-export function salvageRun(row: Readonly<Record<string, unknown>>, damage: string[]): RunRecord {
-  return readRun(row as Readonly<Record<keyof RunRow, unknown>>, ({ message }) => void damage.push(message));
+export function salvageRun(row: Readonly<Record<string, unknown>>, damage: Message[]): RunRecord {
+  return readRun(row as Readonly<Record<keyof RunRow, unknown>>, (found) => void damage.push(found.damage));
 }
 
 // Columns that repeat a part of the spec, if the store has read them.
@@ -75,7 +77,7 @@ interface RepeatedColumns {
 }
 
 function readRun(row: Readonly<Record<keyof RunRow, unknown>> & RepeatedColumns, onDamage: OnDamage): RunRecord {
-  const column = readerOf(row, `run ${String(row.run_id)}`, onDamage);
+  const column = readerOf(row, () => damageText('damage.run', { run: String(row.run_id) }), onDamage);
   const nothing = { ...NO_SPEC, engine: typeof row.engine === 'string' ? row.engine : '' };
   const spec = column.json('spec_json', isSpec, nothing);
   if (spec !== nothing) checkRepeated(row, spec, onDamage);
@@ -111,8 +113,11 @@ function checkRepeated(row: RepeatedColumns & { readonly run_id: unknown }, spec
       ? ['continues']
       : []),
   ];
-  for (const name of wrong)
-    onDamage(new DamagedDataError(`${name} of run ${String(row.run_id)} is not that of its request`));
+  const owner = damageText('damage.run', { run: String(row.run_id) });
+  for (const column of wrong)
+    onDamage(
+      new DamagedDataError(damageText('damage.other_request', { what: damageText('damage.of', { column, owner }) })),
+    );
 }
 
 // Compared as bytes: the store may write a lone surrogate differently.
@@ -123,7 +128,9 @@ function differs(column: unknown, value: string | null): boolean {
 }
 
 export function toInteraction(row: InteractionRow): InteractionRecord {
-  const column = readerOf(row, `question ${row.interaction_id} of run ${row.run_id}`, refuse);
+  const owner = (): Message =>
+    damageText('damage.question', { question: String(row.interaction_id), run: String(row.run_id) });
+  const column = readerOf(row, owner, refuse);
   return {
     interaction_id: column.text('interaction_id', ''),
     run_id: column.runId('run_id'),
@@ -139,10 +146,14 @@ export function toInteraction(row: InteractionRow): InteractionRecord {
 
 export function toHandle(text: string | null | undefined, requestId: string): EngineSessionHandle | null {
   if (!text) return null;
-  const what = `session_handle_json of request ${requestId}`;
+  const what = (): Message =>
+    damageText('damage.of', {
+      column: 'session_handle_json',
+      owner: damageText('damage.request', { request: requestId }),
+    });
   const handle = readStoredJson(text, what);
   if (!isObject(handle) || typeof handle.handle_value !== 'string')
-    throw new DamagedDataError(`${what} does not have the form it was written in`);
+    throw new DamagedDataError(damageText('damage.form', { what: what() }));
   return handle as unknown as EngineSessionHandle;
 }
 
@@ -176,40 +187,47 @@ const NO_SPEC: RunSpec = {
 };
 
 // Reads columns one by one; a damaged one is reported and read as `otherwise`.
-function readerOf(row: object, what: string, onDamage: OnDamage) {
+function readerOf(row: object, owner: () => Message, onDamage: OnDamage) {
   const value = (name: string): unknown => (row as Readonly<Record<string, unknown>>)[name];
-  const damaged = <T>(name: string, problem: string, otherwise: T): T => {
-    onDamage(new DamagedDataError(`${name} of ${what} ${problem}`));
+  const nameOf = (column: string): Message => damageText('damage.of', { column, owner: owner() });
+  const damaged = <T>(damage: Message, otherwise: T): T => {
+    onDamage(new DamagedDataError(damage));
     return otherwise;
   };
   return {
     number: (name: string, otherwise: number, least = 0): number => {
       const found = value(name);
-      return isCount(found) && found >= least ? found : damaged(name, 'is no number', otherwise);
+      return isCount(found) && found >= least
+        ? found
+        : damaged(damageText('damage.not_number', { what: nameOf(name) }), otherwise);
     },
     time: (name: string, otherwise: number): number => {
       const found = value(name);
-      return isTime(found) ? found : damaged(name, 'is no time', otherwise);
+      return isTime(found) ? found : damaged(damageText('damage.not_time', { what: nameOf(name) }), otherwise);
     },
     // A damaged id is kept, because the row is found by it.
     runId: (name: string): string => {
       const found = value(name);
-      if (!isRunId(found)) damaged(name, 'is not the id of a run', null);
+      if (!isRunId(found)) damaged(damageText('damage.not_run_id', { what: nameOf(name) }), null);
       return String(found);
     },
     text: (name: string, otherwise: string): string => {
       const found = value(name);
-      return typeof found === 'string' ? found : damaged(name, 'is no text', otherwise);
+      return typeof found === 'string'
+        ? found
+        : damaged(damageText('damage.not_text', { what: nameOf(name) }), otherwise);
     },
     oneOf: <T extends string>(name: string, all: readonly T[], otherwise: T): T =>
-      all.find((each) => each === value(name)) ?? damaged(name, `is none of ${all.join(', ')}`, otherwise),
+      all.find((each) => each === value(name)) ??
+      damaged(damageText('damage.none_of', { what: nameOf(name), all }), otherwise),
     // An empty column is null if the schema allows it.
     json: <T, E>(name: string, fits: (value: unknown) => value is T, otherwise: E): T | E => {
       const found = value(name);
-      if (found === null) return otherwise === null ? otherwise : damaged(name, 'is empty', otherwise);
+      if (found === null)
+        return otherwise === null ? otherwise : damaged(damageText('damage.empty', { what: nameOf(name) }), otherwise);
       try {
-        const parsed = readStoredJson(String(found), `${name} of ${what}`);
-        return fits(parsed) ? parsed : damaged(name, 'does not have the form it was written in', otherwise);
+        const parsed = readStoredJson(String(found), () => nameOf(name));
+        return fits(parsed) ? parsed : damaged(damageText('damage.form', { what: nameOf(name) }), otherwise);
       } catch (error) {
         onDamage(damageIn(error) ?? new DamagedDataError(String(error)));
         return otherwise;

@@ -1,5 +1,6 @@
 // Reads a run with damaged rows as far as possible, to show, export or delete it. Damage never throws; each damaged
 // column is named instead.
+import type { Message } from '../kernel/message.js';
 import { damageIn } from '../kernel/stored-json.js';
 import { salvageRun } from './rows.js';
 import type { InteractionRecord, RunRecord, Store } from './store.js';
@@ -10,7 +11,7 @@ export interface SalvagedRun {
   // The open question, if it can be read.
   readonly pending: InteractionRecord | null;
   // Descriptions of the damaged columns; empty: none.
-  readonly damage: readonly string[];
+  readonly damage: readonly Message[];
 }
 
 export interface RunSource extends Pick<Store, 'loadInteraction' | 'loadHandle'> {
@@ -24,12 +25,12 @@ export interface RunSource extends Pick<Store, 'loadInteraction' | 'loadHandle'>
 export const QUESTIONS = 100;
 
 export async function salvage({ row, questionIds, ...store }: RunSource): Promise<SalvagedRun> {
-  const damage: string[] = [];
+  const damage: Message[] = [];
   const run = salvageRun(row, damage);
   const note = (error: unknown): null => {
     const found = damageIn(error);
     if (!found) throw error;
-    damage.push(found.message);
+    damage.push(found.damage);
     return null;
   };
   let pending: InteractionRecord | null = null;

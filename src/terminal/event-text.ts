@@ -64,11 +64,11 @@ export function renderReply(reply: FcmpData['interaction.reply.accepted'], style
   const decision = decisionOf(response) ?? '';
   const mark = DECISION_MARKS[decision];
   if (mark === undefined)
-    return renderMarked(DONE, `${byActor(texts.answered, actor)}: ${tellResponse(response)}`, style);
+    return renderMarked(DONE, texts.withAnswer(byActor(texts.answered, actor), tellResponse(response)), style);
   const note = isObject(response) ? (asString(response.note) ?? '') : '';
   const unread = review === 'unread' ? texts.notAllShown : '';
   const decided = byActor(texts.decided[decision] ?? decision, actor);
-  return renderMarked(mark, `${decided}${unread}${note === '' ? '' : `: ${note}`}`, style);
+  return renderMarked(mark, note === '' ? `${decided}${unread}` : texts.withAnswer(`${decided}${unread}`, note), style);
 }
 
 function byActor(text: string, actor: { readonly name: string } | undefined): string {
@@ -83,10 +83,11 @@ export function renderDecision(
   { policy, response }: FcmpData['interaction.auto_decide.timeout'],
   style: Style,
 ): string {
-  const words = terminalTexts().decidedByPolicy(policy);
+  const { decidedByPolicy, withAnswer } = terminalTexts();
+  const words = decidedByPolicy(policy);
   return renderMarked(
     ['!', 'yellow'],
-    response === undefined || response === null ? words : `${words}: ${tellResponse(response)}`,
+    response === undefined || response === null ? words : withAnswer(words, tellResponse(response)),
     style,
   );
 }

@@ -1,4 +1,5 @@
 // Formats durations, ages, sizes and counts for people.
+import { terminalTexts } from './texts.js';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -8,25 +9,28 @@ const DAY = 24 * HOUR;
 // How long something took: "850 ms", "1.2 s", "12 s", "2 m 5 s", "3 h 4 m".
 export function formatDuration(ms: number): string {
   const elapsed = Math.max(0, ms);
-  if (elapsed < SECOND - 0.5) return `${Math.round(elapsed)} ms`;
-  if (elapsed < 9.95 * SECOND) return `${(elapsed / SECOND).toFixed(1)} s`;
+  const { units } = terminalTexts();
+  if (elapsed < SECOND - 0.5) return `${Math.round(elapsed)} ${units.ms}`;
+  if (elapsed < 9.95 * SECOND) return `${(elapsed / SECOND).toFixed(1)} ${units.s}`;
   return inTwo(Math.round(elapsed / SECOND) * SECOND);
 }
 
 // How long ago something was: "12 s", "3 m", "2 h 5 m", "5 d".
 export function formatAge(ms: number): string {
   const elapsed = Math.max(0, ms);
-  if (elapsed < MINUTE) return `${Math.floor(elapsed / SECOND)} s`;
-  if (elapsed < HOUR) return `${Math.floor(elapsed / MINUTE)} m`;
+  const { units } = terminalTexts();
+  if (elapsed < MINUTE) return `${Math.floor(elapsed / SECOND)} ${units.s}`;
+  if (elapsed < HOUR) return `${Math.floor(elapsed / MINUTE)} ${units.m}`;
   if (elapsed < DAY) return inTwo(elapsed);
-  return `${Math.floor(elapsed / DAY)} d`;
+  return `${Math.floor(elapsed / DAY)} ${units.d}`;
 }
 
 function inTwo(ms: number): string {
-  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`;
-  if (ms < HOUR) return both(ms, [MINUTE, 'm'], [SECOND, 's']);
-  if (ms < DAY) return both(ms, [HOUR, 'h'], [MINUTE, 'm']);
-  return both(ms, [DAY, 'd'], [HOUR, 'h']);
+  const { units } = terminalTexts();
+  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} ${units.s}`;
+  if (ms < HOUR) return both(ms, [MINUTE, units.m], [SECOND, units.s]);
+  if (ms < DAY) return both(ms, [HOUR, units.h], [MINUTE, units.m]);
+  return both(ms, [DAY, units.d], [HOUR, units.h]);
 }
 
 type Unit = readonly [ms: number, name: string];

@@ -2,7 +2,7 @@
 // (answer.ts) accepts these numbers. Nothing that is approved is left out: every line of every change is shown, and
 // each invisible character by its name, with a warning above.
 import type { FcmpData } from '../fcmp/event.js';
-import { readFileChanges, summarizeChanges, type ChangedLine, type FileChange } from '../kernel/file-changes.js';
+import { readFileChanges, type ChangedLine, type FileChange } from '../kernel/file-changes.js';
 import type { Json } from '../kernel/json.js';
 import { nameInLine, warnOfNames } from '../kernel/visible-text.js';
 import { safeText } from './safe-text.js';
@@ -50,14 +50,15 @@ function renderPrompt(question: Question, style: Style, lastMessage: string | nu
 function warningLines(question: Question, changes: readonly FileChange[], style: Style): string[] {
   const { kind, prompt, options, fields = [], default: value } = question;
   const all = [...options, ...fields.flatMap((field) => field.options)];
-  const warning = warnOfNames([
+  const shown = [
     kind === 'approval' ? showExact(prompt) : safeText(prompt),
     ...changes.flatMap(({ path, moveTo = '' }) => [nameInLine(path), nameInLine(moveTo)]),
     ...changes.flatMap(({ lines }) => lines.map(({ text }) => showExact(text))),
     ...all.flatMap(({ label, description = '' }) => [showExact(label), showExact(description)]),
     ...fields.map((field) => safeText(field.prompt)),
     ...[value, ...fields.map((field) => field.default)].map((each) => (each == null ? '' : showExact(tellJson(each)))),
-  ]);
+  ];
+  const warning = warnOfNames(shown, terminalTexts().invisible);
   if (warning === null) return [];
   return [paintLines(style, 'red', wrapShown(warning, style.width, { first: '! ', wrapped: '  ' }))];
 }
@@ -78,7 +79,9 @@ const INKS: Readonly<Record<ChangedLine['sign'], Ink>> = { '+': 'green', '-': 'r
 function changeLines(changes: readonly FileChange[], style: Style): string[] {
   if (changes.length === 0) return [];
   const { width } = style;
-  const lines = [paint(style, 'bold', `  ${summarizeChanges(changes)}`)];
+  const sum = (side: 'added' | 'removed'): number => changes.reduce((total, change) => total + change[side], 0);
+  const summary = terminalTexts().changeSummary(changes.length, sum('added'), sum('removed'));
+  const lines = [paint(style, 'bold', `  ${summary}`)];
   for (const change of changes) {
     const { path, moveTo, kind, added, removed } = change;
     const moved = moveTo === undefined ? '' : ` → ${nameInLine(moveTo)}`;

@@ -46,6 +46,9 @@ export const ENGLISH_TERMINAL = {
     decline: 'declined',
     cancel: 'declined and stopped',
   } as Readonly<Record<string, string>>,
+  units: { ms: 'ms', s: 's', m: 'm', h: 'h', d: 'd' },
+  and: ', ',
+  withAnswer: (text: string, answer: string) => `${text}: ${answer}`,
   by: (text: string, name: string) => `${text} by ${name}`,
   finished: 'finished',
   answered: 'answered',
@@ -77,6 +80,10 @@ export const ENGLISH_TERMINAL = {
   severalQuestions: (count: number) => `The agent has ${count} questions:`,
   permissionAsked: (prompt: string) => `The agent asks for permission: ${prompt}`,
   changeKinds: { add: 'new', delete: 'deleted', update: 'changed' } as Readonly<Record<string, string>>,
+  changeSummary: (files: number, added: number, removed: number) =>
+    `${files === 1 ? '1 file' : `${files} files`}, +${added} −${removed}`,
+  invisible: (count: number) =>
+    `This text contains ${count} invisible or control ${count === 1 ? 'character' : 'characters'}, shown as ⟨U+…⟩.`,
   default: (value: string) => `default: ${value}`,
 };
 

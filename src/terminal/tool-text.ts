@@ -80,7 +80,10 @@ export function renderTool(call: Completed, { subject, elapsedMs }: ToolFacts, s
   ].filter((fact) => fact !== '');
   const tail = facts.map((fact) => ` · ${fact}`).join('');
   const room = style.width - textWidth(`${mark} ${tail}`);
-  const warning = warnOfNames([nameInLine(call.name), nameInLine(subject).replaceAll(LINE_END, '')]);
+  const warning = warnOfNames(
+    [nameInLine(call.name), nameInLine(subject).replaceAll(LINE_END, '')],
+    terminalTexts().invisible,
+  );
   const above = warning === null ? '' : `${paint(style, 'red', fitLine(`! ${warning}`, style.width))}\n`;
   if (room < LEAST) return `${above}${paint(style, ink, mark)} ${exactLine(`${call.name}${tail}`, style.width - 2)}`;
   const name = exactLine(call.name, room < 2 * LEAST + 2 ? room : room - LEAST - 2);

@@ -52,7 +52,9 @@ export function renderUsage(usage: Usage, style: Style): string {
       : '',
   ].filter((part) => part !== '');
   const facts = [
-    parts.length > 0 ? `${texts.tokenFigures(parts.join(', '))}${usage.scope === 'thread' ? texts.soFar : ''}` : '',
+    parts.length > 0
+      ? `${texts.tokenFigures(parts.join(texts.and))}${usage.scope === 'thread' ? texts.soFar : ''}`
+      : '',
     usage.cost_usd ? `$${usage.cost_usd.toFixed(usage.cost_usd < 0.1 ? 4 : 2)}` : '',
     usage.duration_ms === undefined ? '' : formatDuration(usage.duration_ms),
     usage.model ?? '',

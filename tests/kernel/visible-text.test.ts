@@ -10,10 +10,11 @@ import {
   restoreNamed,
   warnOfNames,
 } from '../../src/kernel/visible-text.js';
+import { ENGLISH_TERMINAL } from '../../src/terminal/texts.js';
 import { hostile, RUNS } from '../terminal/fixtures.js';
 import { runs } from '../support/runs.js';
 
-const warn = (...texts: string[]) => warnOfNames(texts.map(nameInvisible));
+const warn = (...texts: string[]) => warnOfNames(texts.map(nameInvisible), ENGLISH_TERMINAL.invisible);
 
 describe('exact text', () => {
   test.each([

@@ -2,8 +2,18 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ENGINE_PACKAGES } from '../../scripts/install-engines.mjs';
-import { probeEngine, type ProbeDeps, type ProgramAnswer } from '../../src/machine/programs/probe-engine.js';
+import {
+  probeEngine as probeInMessages,
+  type ProbeDeps,
+  type ProgramAnswer,
+} from '../../src/machine/programs/probe-engine.js';
 import { ENGINES, findEngine } from '../../src/engines/registry.js';
+
+// With the English text of each advice.
+async function probeEngine(...args: Parameters<typeof probeInMessages>) {
+  const { advice, ...report } = await probeInMessages(...args);
+  return { ...report, advice: advice.map(({ text }) => text) };
+}
 
 interface World {
   readonly programs?: Readonly<Record<string, string>>;

@@ -3,6 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { ENGLISH } from '../../src/cli/language/en.js';
 import { describeOpen } from '../../src/cli/serving/open-to-others.js';
 import { createRoot } from '../support/orchestrated.js';
 import { createSite, parley } from '../support/command.js';
@@ -19,10 +20,10 @@ test.each([
   const root = join(createRoot(), 'data');
   mkdirSync(join(root, 'runs'), { recursive: true, mode: 0o700 });
   for (const file of ['config.json', 'token', 'parley.db']) writeFileSync(join(root, file), '{}', { mode: 0o600 });
-  expect(describeOpen(root, 'linux')).toBeNull();
+  expect(describeOpen(root, 'linux', ENGLISH.doctor)).toBeNull();
   chmodSync(join(root, name), mode);
-  expect(describeOpen(root, 'linux')).toMatch(told);
-  expect(describeOpen(root, 'win32')).toBeNull();
+  expect(describeOpen(root, 'linux', ENGLISH.doctor)).toMatch(told);
+  expect(describeOpen(root, 'win32', ENGLISH.doctor)).toBeNull();
 });
 
 test('doctor and serve report it, and new files are not readable by others', async () => {
@@ -37,5 +38,5 @@ test('doctor and serve report it, and new files are not readable by others', asy
   for (const name of ['token', 'parley.db', 'lock.db', 'writer.json'])
     expect(existsSync(join(site.data, name)), name).toBe(true);
   chmodSync(site.data, 0o700);
-  expect(describeOpen(site.data, 'linux')).toBeNull();
+  expect(describeOpen(site.data, 'linux', ENGLISH.doctor)).toBeNull();
 });

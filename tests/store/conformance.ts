@@ -807,7 +807,10 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
               heads: { rasp_seq: 2 },
             },
           });
-          expect(salvaged?.damage, text).toEqual([expect.stringContaining(`${column} of run run_0002`)]);
+          expect(
+            salvaged?.damage.map((each) => each.text),
+            text,
+          ).toEqual([expect.stringContaining(`${column} of run run_0002`)]);
           expect((await store.salvageRun('run_0001'))?.damage).toEqual([]);
           expect(await store.listRunIds({ limit: 9 })).toEqual(['run_0003', 'run_0002', 'run_0001']);
           expect(await store.readJournal('run_0002', 'rasp', { limit: 9 })).toHaveLength(2);
@@ -836,7 +839,10 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           expect((await store.nextDecision())?.interaction_id).toBe('int_2');
           const salvaged = await store.salvageRun('run_0001');
           expect(salvaged, text).toMatchObject({ run: { status: 'waiting_user' }, pending: null });
-          expect(salvaged?.damage, text).toEqual([expect.stringContaining(`${column} of question int_1`)]);
+          expect(
+            salvaged?.damage.map((each) => each.text),
+            text,
+          ).toEqual([expect.stringContaining(`${column} of question int_1`)]);
         }
         expect(await store.loadByKey('run_0001', 'none')).toBeNull();
         expect(await store.deleteRun('run_0001')).toBe('not_ended');
@@ -879,7 +885,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(salvaged).toMatchObject({
         run,
         pending: { interaction_id: 'int_1' },
-        damage: [expect.stringContaining('session_handle_json')],
+        damage: [{ text: expect.stringContaining('session_handle_json') as string }],
       });
       expect(await store.deleteRun(run.run_id, { damaged: true })).toBe('deleted');
     });
@@ -888,7 +894,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       await commit(await create(), { set: { status: 'failed' } });
       await execute(`UPDATE runs SET status = 'lost', created_at = 9007199254740991, epoch = 4611686018427387904`);
       const salvaged = await store.salvageRun('run_0001');
-      expect(salvaged?.damage).toEqual(
+      expect(salvaged?.damage.map(({ text }) => text)).toEqual(
         ['status', 'epoch', 'created_at'].map(
           (column) => expect.stringContaining(`${column} of run run_0001`) as string,
         ),

@@ -48,7 +48,7 @@ test.each(HUGE.flatMap((value) => ['attempt_number', 'due_at', 'asked_at'].map((
       expect((await store.summaries.listPending({ limit })).map(({ interaction_id: id }) => id)).toEqual(expected);
     }
     expect((await store.nextDecision())?.interaction_id).toBe('int_2');
-    expect((await store.salvageRun('run_0001'))?.damage).toEqual([
+    expect((await store.salvageRun('run_0001'))?.damage.map(({ text }) => text)).toEqual([
       expect.stringContaining(`${column} of question int_1`),
     ]);
     expect(await store.countPending(T0)).toMatchObject({ pending: 3 });

@@ -5,6 +5,7 @@ import { safeText } from '../../terminal/safe-text.js';
 import { paint } from '../../terminal/style.js';
 import { openReader, type DataOption } from '../data-dir.js';
 import { EXIT, LineWriter, type Io } from '../io.js';
+import { sayMessage, texts } from '../language/language.js';
 import { styleOf } from '../style.js';
 
 export interface AuditOptions extends DataOption {
@@ -16,30 +17,29 @@ export interface AuditOptions extends DataOption {
 }
 
 const PAGE = 500;
-const EMPTY = 'The administrative journal is empty.\n';
 
 export async function auditCommand(options: AuditOptions, io: Io): Promise<number> {
+  const { audit: t } = texts();
   const data = await openReader(options, io);
   if (!data) {
-    io.stderr.write(EMPTY);
+    io.stderr.write(`${t.empty}\n`);
     return EXIT.ok;
   }
   try {
     if (options.verify) {
-      const { ok, rows, problem } = await verifyAudit(data.access);
+      const { ok, rows, problem, message } = await verifyAudit(data.access);
       const style = styleOf(io);
       if (options.json) io.stdout.write(`${JSON.stringify({ type: 'audit_verified', ok, rows, problem })}\n`);
       else
         io.stdout.write(
           ok
-            ? `${paint(style, 'green', 'unchanged')}: ${rows} rows of the administrative journal\n`
-            : `${paint(style, 'red', 'CHANGED')}: ${problem}\n`,
+            ? `${t.rows(paint(style, 'green', t.unchanged), rows)}\n`
+            : `${t.problem(paint(style, 'red', t.changed), message ? sayMessage(message) : String(problem))}\n`,
         );
       return ok ? EXIT.ok : EXIT.failed;
     }
     const head = await data.access.auditHead();
-    if (head === null)
-      io.stderr.write('The head of the administrative journal is missing. Check it: parley audit --verify\n');
+    if (head === null) io.stderr.write(`${t.noHead}\n`);
     const last = head?.seq ?? 0;
     const first = options.after ?? (options.all ? 0 : Math.max(0, last - options.limit));
     const most = options.all ? Infinity : options.limit;
@@ -57,8 +57,7 @@ export async function auditCommand(options: AuditOptions, io: Io): Promise<numbe
       // Beyond the largest safe integer no row can be addressed exactly.
       if (rows.length === 0 || !Number.isSafeInteger(after)) break;
     }
-    if (shown === 0 && !options.json)
-      io.stderr.write(last === 0 ? EMPTY : `No row after ${first}: the last row is ${last}.\n`);
+    if (shown === 0 && !options.json) io.stderr.write(`${last === 0 ? t.empty : t.noRowAfter(first, last)}\n`);
     return EXIT.ok;
   } finally {
     await data.close();

@@ -64,15 +64,18 @@ function toJson({ name, value, origin, default: fallback, whenEmpty, description
 }
 
 function renderList(settings: readonly SettingValue[], io: Io): string {
+  const { say } = texts();
   const rows = settings
     .map(withoutAddresses)
     .map(({ name, value, origin, whenEmpty, applies }) => [
       name,
-      value === null ? `(${whenEmpty})` : JSON.stringify(value),
-      origin,
-      applies,
+      value === null
+        ? say.settingUnset(say.settingEmpty[String(whenEmpty)] ?? String(whenEmpty))
+        : JSON.stringify(value),
+      origin === 'default' ? say.settingOrigin : origin,
+      say.settingWhen[applies],
     ]);
-  const { setting, value, origin, applies } = texts().say.settingHeaders;
+  const { setting, value, origin, applies } = say.settingHeaders;
   return renderTable(
     rows,
     [{ header: setting, whole: true }, { header: value }, { header: origin }, { header: applies }],

@@ -15,6 +15,7 @@ import { paint } from '../../terminal/style.js';
 import { createScreenViewer, Follower } from '../conversation/follow.js';
 import { EXIT, type Io } from '../io.js';
 import { startWorker } from '../conversation/start-work.js';
+import { texts } from '../language/language.js';
 import { styleOf } from '../style.js';
 import { checkLine } from '../conversation/tell.js';
 import type { Job } from '../conversation/assignment.js';
@@ -26,7 +27,7 @@ export async function demoCommand(options: { readonly keep?: boolean }, io: Io):
   try {
     // Uses only its own folder, even if PARLEY_DATABASE_URL is set.
     const ok = await runDemo(path, { ...io, env: { ...io.env, PARLEY_DATABASE_URL: undefined } });
-    if (options.keep) io.stdout.write(`\nEverything is kept in ${path}: parley show last --data ${path}\n`);
+    if (options.keep) io.stdout.write(`\n${texts().demo.kept(path)}\n`);
     return ok ? EXIT.ok : EXIT.failed;
   } finally {
     if (!options.keep) rmSync(path, { recursive: true, force: true });
@@ -35,12 +36,13 @@ export async function demoCommand(options: { readonly keep?: boolean }, io: Io):
 
 async function runDemo(path: string, io: Io): Promise<boolean> {
   const style = styleOf(io);
+  const { demo: t } = texts();
   let step = 0;
   const say = (text: string): void => void io.stdout.write(`\n${paint(style, 'bold', `${(step += 1)}. ${text}`)}\n`);
   const note = (text: string): void => void io.stdout.write(`${paint(style, 'dim', `   ${text}`)}\n`);
   const start = (job: Job, stay = false) => startWorker({ data: path, job, stay }, io);
 
-  say('An agent is started, and after some work it asks.');
+  say(t.start);
   const first = await start(
     { type: 'create', request: { engine: 'rehearsal', prompt: PROMPT, execution_mode: 'interactive' } },
     true,
@@ -49,26 +51,26 @@ async function runDemo(path: string, io: Io): Promise<boolean> {
   const data = await openForReading(path);
   invariant(data, 'the worker made a database');
   try {
-    note(`${runId}, orchestrated by process ${first.pid}`);
+    note(t.started(runId, first.pid));
     const follower = new Follower({ store: data.store, runId, viewer: createScreenViewer(io, style) }, 0, io);
     await follower.follow({ isAlive: first.alive });
     if ((await load(data, runId)).status !== 'waiting_user') return false;
-    note(`waiting: ${processesOf(runId)} processes of the agent`);
+    note(t.waiting(processesOf(runId)));
 
-    say(`The orchestrator is killed: kill -9 ${first.pid}`);
+    say(t.kill(first.pid));
     process.kill(first.pid, 'SIGKILL');
     await first.untilEnded();
-    note('gone; nothing was asked to shut down');
+    note(t.killed);
 
-    say('A new one starts. The question is still there.');
+    say(t.restart);
     const second = await start({ type: 'run_due', run_id: runId }, false);
     await second.untilEnded();
     const pending = await data.store.loadPending(runId);
     invariant(pending, 'the question is there');
-    note(`process ${second.pid} found it: ${String(pending.question['prompt'])}`);
+    note(t.restarted(second.pid, String(pending.question['prompt'])));
 
     const [option] = pending.question['options'] as { label: string; value: string }[];
-    say(`The answer, perhaps a week later: ${option?.label ?? 'yes'}. A new process continues the same conversation.`);
+    say(t.answer(option?.label ?? 'yes'));
     const third = await start({
       type: 'reply',
       run_id: runId,
@@ -78,11 +80,11 @@ async function runDemo(path: string, io: Io): Promise<boolean> {
     await third.untilEnded();
     for (const line of await describeTurns(data, runId)) note(line);
 
-    say('What happened can be proved.');
+    say(t.proof);
     const run = await load(data, runId);
     const checks = await verifyRun(data.store, path, run);
     for (const check of checks) io.stdout.write(`   ${checkLine(check, style)}\n`);
-    io.stdout.write(`\nTry it yourself: ${callName(io)} run rehearsal "Set up the storage"\n`);
+    io.stdout.write(`\n${t.tryIt(callName(io))}\n`);
     return run.status === 'succeeded' && checks.every((check) => check.ok);
   } finally {
     await data.close();
@@ -115,9 +117,8 @@ async function describeTurns(data: DataDir, runId: string): Promise<string[]> {
       const session = events.find(
         (event) => event.attempt_number === attempt && event.event.type === 'lifecycle.session.bound',
       )?.data as unknown as RaspData['lifecycle.session.bound'] | undefined;
-      return (
-        `turn ${attempt}: process ${(spawned as unknown as RaspData['lifecycle.process.spawned']).pid}, ` +
-        `session ${session?.session_id ?? 'unknown'}`
-      );
+      const { turn, unknownSession } = texts().demo;
+      const { pid } = spawned as unknown as RaspData['lifecycle.process.spawned'];
+      return turn(attempt, pid, session?.session_id ?? unknownSession);
     });
 }

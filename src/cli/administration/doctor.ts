@@ -21,7 +21,7 @@ import { databaseUrl } from '../open-data.js';
 import { describeOpen } from '../serving/open-to-others.js';
 import { styleOf } from '../style.js';
 import { readVersion } from '../version.js';
-import { texts } from '../language/language.js';
+import { sayError, sayMessage, texts } from '../language/language.js';
 
 // The time limit for each probe; the slowest programs need about two seconds.
 const ANSWER_LIMIT_MS = 10_000;
@@ -47,10 +47,14 @@ export async function doctorCommand(options: DoctorOptions, io: Io, limitMs = AN
   };
   const url = databaseUrl(io);
   const findings: Finding[] = [
-    { name: 'parley', level: 'ok', text: `${readVersion()} on Node ${process.versions.node}, ${io.machine.platform}` },
+    {
+      name: 'parley',
+      level: 'ok',
+      text: texts().doctor.version(readVersion(), process.versions.node, io.machine.platform),
+    },
     ...(await lookAtData(path, { ...look, isShared: url !== null })),
   ];
-  const open = describeOpen(path, io.machine.platform);
+  const open = describeOpen(path, io.machine.platform, texts().doctor);
   if (open !== null) findings.push({ name: 'modes', level: 'note', text: open });
   if (url === null) findings.push(...lookAtTokens(path, { isPreset: Boolean(io.env['PARLEY_TOKEN']) }));
   if (url !== null) findings.push(...(await lookAtDatabase(url, io.clock.now(), look)));
@@ -71,7 +75,7 @@ function lookAtSettings(path: string): { settings: Settings; problem: string | n
     return { settings: readSettings(path), problem: null };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    return { settings: DEFAULT_SETTINGS, problem: error.message };
+    return { settings: DEFAULT_SETTINGS, problem: sayError(error) };
   }
 }
 
@@ -113,19 +117,23 @@ function describeEngine(
     report: { bin, version, resumes, advice },
     login,
   } = state;
+  const { doctor: t } = texts();
+  const hints = advice.map(sayMessage);
   if (bin === null)
     return {
       name,
       level: 'missing',
-      text: [...(by === 'PATH' ? [] : [`${by} is not a program`]), ...advice].join('; '),
+      text: [...(by === 'PATH' ? [] : [t.notAProgram(by)]), ...hints].join(t.next),
     };
   const facts = [
-    `${version ?? 'unknown version'} (${by === 'PATH' ? bin : by})`,
-    ...(login.by === null ? [] : [`logged in by ${login.by}`]),
-    ...(resumes ? ['can continue conversations'] : []),
+    t.engine(version ?? t.unknownVersion, by === 'PATH' ? bin : by === 'bundled' ? t.bundled : by),
+    ...(login.by === null ? [] : [t.loggedIn(login.by)]),
+    ...(resumes ? [t.continues] : []),
   ];
-  const notes = [...advice, ...(login.isMissing ? [`not logged in: ${home.howToLogIn}`] : [])];
-  return { name, level: notes.length > 0 ? 'note' : 'ok', text: [facts.join(', '), ...notes].join('; ') };
+  // Most are a command, which is the same in every language.
+  const howTo = sayMessage({ key: `login.${name}`, values: {}, text: home.howToLogIn });
+  const notes = [...hints, ...(login.isMissing ? [t.loggedOut(howTo)] : [])];
+  return { name, level: notes.length > 0 ? 'note' : 'ok', text: [facts.join(t.and), ...notes].join(t.next) };
 }
 
 // Findings without which Parley cannot work; a missing engine is not one of them.

@@ -9,6 +9,7 @@ import { describeDamage } from '../../journal/read-readable.js';
 import { RequestError } from '../../run/request-error.js';
 import type { RunRecord, Store } from '../../store/store.js';
 import type { CheckRun } from '../reading/check-run.js';
+import { sayError, sayMessage, texts } from '../language/language.js';
 import type { Finding } from './doctor.js';
 
 export interface DamageOptions {
@@ -24,13 +25,10 @@ const SAMPLE_MS = 5000;
 // Events at the end of each journal of the sample.
 const SAMPLE_EVENTS = 200;
 const NAMED = 10;
-const WAYS_OUT =
-  'Save what is left of them (parley show, parley watch --json, parley logs; from a server GET ' +
-  '/v1/runs/ID/archive), restore a backup ' +
-  '(docs/guides/backup-and-restore.md), or delete them (parley rm)';
 
 export async function findDamage(store: Store, look: DamageOptions): Promise<Finding[]> {
   const { full, monotonicMs } = look;
+  const { doctor: t } = texts();
   const until = monotonicMs() + SAMPLE_MS;
   const found = { damaged: [] as string[], unchecked: [] as string[], elsewhere: 0 };
   let runs = 0;
@@ -46,35 +44,33 @@ export async function findDamage(store: Store, look: DamageOptions): Promise<Fin
       unchecked,
       isElsewhere,
     } = await lookAtRun(store, runId, look);
-    if (first !== undefined) found.damaged.push(`${runId} (${first})`);
+    if (first !== undefined) found.damaged.push(t.damagedRun(runId, first));
     if (unchecked !== undefined) found.unchecked.push(unchecked);
     if (isElsewhere) found.elsewhere += 1;
   }
   const total = isComplete ? runs : Object.values(await store.countRuns()).reduce((sum, count) => sum + count, 0);
-  const elsewhere =
-    found.elsewhere === 0
-      ? ''
-      : ` (the files of ${found.elsewhere} are on another host, or gone, and were not checked)`;
-  const looked = full
-    ? `checked all ${runs} runs with their journals and files${elsewhere}`
-    : `checked ${isComplete ? `all ${runs}` : `the newest ${runs} of ${total}`} runs and the end of their ` +
-      'journals; --full checks everything';
+  const checked = full
+    ? found.elsewhere === 0
+      ? t.checkedFull(runs)
+      : t.checkedFullButElsewhere(runs, found.elsewhere)
+    : isComplete
+      ? t.checkedEnds(runs)
+      : t.checkedSome(runs, total);
   const notes = listSome(found.unchecked).map((text): Finding => ({ name: 'unchecked', level: 'note', text }));
-  if (found.damaged.length === 0) return [{ name: 'damage', level: 'ok', text: `none found: ${looked}` }, ...notes];
+  if (found.damaged.length === 0) return [{ name: 'damage', level: 'ok', text: t.noDamage(checked) }, ...notes];
   return [
     {
       name: 'damage',
       level: 'missing',
-      text:
-        `${found.damaged.length} of ${runs} runs are damaged: ${listSome(found.damaged).join('; ')}. ` +
-        `${WAYS_OUT}; ${looked}`,
+      text: t.damage(found.damaged.length, runs, listSome(found.damaged).join(t.next), t.waysOut, checked),
     },
     ...notes,
   ];
 }
 
-function listSome(texts: readonly string[]): string[] {
-  return texts.length > NAMED ? [...texts.slice(0, NAMED), `and ${texts.length - NAMED} more`] : [...texts];
+function listSome(found: readonly string[]): string[] {
+  const { andMore } = texts().doctor;
+  return found.length > NAMED ? [...found.slice(0, NAMED), andMore(found.length - NAMED)] : [...found];
 }
 
 interface Looked {
@@ -87,7 +83,7 @@ interface Looked {
 
 async function lookAtRun(store: Store, runId: string, look: DamageOptions): Promise<Looked> {
   const salvaged = await store.salvageRun(runId);
-  if (!salvaged || salvaged.damage.length > 0) return { damage: salvaged?.damage ?? [] };
+  if (!salvaged || salvaged.damage.length > 0) return { damage: (salvaged?.damage ?? []).map(sayMessage) };
   const { run } = salvaged;
   try {
     for (const protocol of ['rasp', 'fcmp'] as const) {
@@ -98,13 +94,13 @@ async function lookAtRun(store: Store, runId: string, look: DamageOptions): Prom
         head,
         afterSeq: look.full ? 0 : Math.max(0, head - SAMPLE_EVENTS),
       });
-      if (damage.length > 0) return { damage };
+      if (damage.length > 0) return { damage: damage.map(sayMessage) };
     }
     return look.full ? await lookAtFiles(store, run, look.checkRun) : { damage: [] };
   } catch (error) {
     const damage = damageIn(error);
     if (!damage) throw error;
-    return { damage: [damage.message] };
+    return { damage: [sayMessage(damage.damage)] };
   }
 }
 
@@ -113,17 +109,18 @@ async function lookAtFiles(store: Store, run: RunRecord, checkRun: CheckRun): Pr
   try {
     const checks = await checkRun(store, run);
     if (checks === null) return { damage: await compareDigest(store, run), isElsewhere: true };
-    return { damage: checks.filter(({ ok }) => !ok).map(({ name, finding }) => `${name}: ${finding}`) };
+    const { check } = texts().doctor;
+    return { damage: checks.filter(({ ok }) => !ok).map(({ name, message }) => check(name, sayMessage(message))) };
   } catch (error) {
     if (!(error instanceof RequestError && error.code === 'VERIFY_FAILED')) throw error;
-    return { damage: [], unchecked: error.message };
+    return { damage: [], unchecked: sayError(error) };
   }
 }
 
 async function compareDigest(store: Store, { run_id: runId, heads: { digest } }: RunRecord): Promise<string[]> {
   // A running run may have appended events since its row was read.
   const now = (await store.recomputeDigest(runId)) === digest ? null : await store.loadRun(runId);
-  return now?.heads.digest === digest ? ['its events do not match their digest'] : [];
+  return now?.heads.digest === digest ? [texts().doctor.digestDiffers] : [];
 }
 
 // Larger files are checked only with --full, because that takes minutes.
@@ -131,19 +128,10 @@ export const CHECKED_BYTES = 256 * 1024 * 1024;
 
 // `problems` is null if the file was not checked.
 export function tellIntegrity(problems: readonly string[] | null, bytes: number): Finding {
-  if (problems === null)
-    return {
-      name: 'integrity',
-      level: 'note',
-      text: `parley.db (${formatSize(bytes)}) was not checked: --full does, and may take minutes`,
-    };
-  if (problems.length === 0)
-    return { name: 'integrity', level: 'ok', text: `parley.db (${formatSize(bytes)}) has no structural damage` };
-  return {
-    name: 'integrity',
-    level: 'missing',
-    text:
-      `parley.db is damaged: ${problems.join('; ')}. Stop Parley and restore a backup, or salvage it with ` +
-      'sqlite3 parley.db .recover',
-  };
+  const { doctor: t } = texts();
+  const size = formatSize(bytes);
+  if (problems === null) return { name: 'integrity', level: 'note', text: t.integrityUnchecked(size) };
+  return problems.length === 0
+    ? { name: 'integrity', level: 'ok', text: t.integrityOk(size) }
+    : { name: 'integrity', level: 'missing', text: t.integrityBroken(problems.join(t.next)) };
 }

@@ -12,6 +12,7 @@ import { lockDataDir } from '../../store/sqlite/data-dir.js';
 import { RunExport } from '../../store/sqlite/export-runs.js';
 import { checkFolder, dataDirOf, type DataOption } from '../data-dir.js';
 import { EXIT, type Io } from '../io.js';
+import { texts } from '../language/language.js';
 import { databaseUrl } from '../open-data.js';
 import { writerOf } from '../writer-of.js';
 
@@ -97,7 +98,7 @@ function progressOf(total: number, io: Io): (done: number) => void {
   const step = Math.ceil(total / 100);
   return (done) => {
     if (done === 0) io.stderr.write('\r\u001b[2K');
-    else if (done % step === 0) io.stderr.write(`\r\u001b[2K${done} of ${count(total)}`);
+    else if (done % step === 0) io.stderr.write(`\r\u001b[2K${texts().import.progress(done, total)}`);
   };
 }
 
@@ -109,34 +110,24 @@ interface ReportOptions {
 }
 
 function report({ copied, known, conflict, broken }: Tally, { path, database, json }: ReportOptions, io: Io): void {
+  const { import: t } = texts();
   if (json)
     io.stdout.write(
       `${JSON.stringify({ type: 'import', data: path, copied, known, refused: [...conflict, ...broken] })}\n`,
     );
-  else
-    io.stdout.write(
-      `${count(copied)} copied into ` +
-        `${database}${known === 0 ? '' : `, ${known} ${known === 1 ? 'was' : 'were'} there already`}\n`,
-    );
+  else io.stdout.write(`${known === 0 ? t.copied(copied, database) : t.copiedButKnown(copied, database, known)}\n`);
   const problems = [
-    ...(conflict.length === 0
-      ? []
-      : [`in the database with another content, and left as it is there: ${named(conflict)}`]),
-    ...(broken.length === 0
-      ? []
-      : [`not as it was written, which parley verify shows without PARLEY_DATABASE_URL: ${named(broken)}`]),
+    ...(conflict.length === 0 ? [] : [t.conflict(named(conflict))]),
+    ...(broken.length === 0 ? [] : [t.broken(named(broken))]),
   ];
   if (problems.length > 0)
     throw refusal('IMPORT_INCOMPLETE', {
-      count: count(conflict.length + broken.length),
-      problems: problems.join('; '),
+      count: t.count(conflict.length + broken.length),
+      problems: problems.join(t.next),
     });
 }
 
-function count(runs: number): string {
-  return runs === 1 ? '1 run' : `${runs} runs`;
-}
-
 function named(runs: readonly string[]): string {
-  return [...runs.slice(0, NAMED), ...(runs.length > NAMED ? [`${runs.length - NAMED} more`] : [])].join(', ');
+  const { more, names } = texts().import;
+  return [...runs.slice(0, NAMED), ...(runs.length > NAMED ? [more(runs.length - NAMED)] : [])].join(names);
 }

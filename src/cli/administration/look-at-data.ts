@@ -7,10 +7,10 @@ import { operatorTokenFile, readOperatorToken } from '../../service/access/opera
 import { readServer } from '../../service/server-file.js';
 import { listTokens } from '../../service/access/tokens.js';
 import { checkIntegrity, openForReading, readWriter, type DataDir } from '../../store/sqlite/data-dir.js';
-import { RESTORE } from '../../store/sqlite/explain-sqlite.js';
 import type { Store } from '../../store/store.js';
 import { formatSize } from '../../terminal/format-time.js';
 import { checkAudit } from './check-audit.js';
+import { sayError, texts } from '../language/language.js';
 import type { Finding } from './doctor.js';
 import { CHECKED_BYTES, findDamage, tellIntegrity, type DamageOptions } from './find-damage.js';
 import { refusalOf } from '../refusal-of.js';
@@ -26,19 +26,12 @@ export async function lookAtData(path: string, options: DataOptions): Promise<Fi
   const { isShared } = options;
   const there = nearest(path);
   const { bavail, bsize } = statfsSync(there);
-  const room = `${formatSize(bavail * bsize)} free`;
-  if (!statSync(there).isDirectory())
-    return [missing(`${there} is not a directory; choose another with --data or PARLEY_DATA`)];
-  if (!isWritable(there)) return [missing(`${path} cannot be written; choose another with --data or PARLEY_DATA`)];
+  const { doctor: t } = texts();
+  const room = t.free(formatSize(bavail * bsize));
+  if (!statSync(there).isDirectory()) return [missing(t.notADirectory(there, t.otherDirectory))];
+  if (!isWritable(there)) return [missing(t.notWritable(path, t.otherDirectory))];
   const isThere = existsSync(join(path, 'parley.db'));
-  if (isThere && isShared)
-    return [
-      {
-        name: 'data',
-        level: 'note',
-        text: `${path}, ${room}; the runs of its own are not those of the database: parley import copies them`,
-      },
-    ];
+  if (isThere && isShared) return [{ name: 'data', level: 'note', text: t.ownRuns(path, room) }];
   try {
     const data = isThere ? await openForReading(path) : null;
     if (data) {
@@ -49,17 +42,12 @@ export async function lookAtData(path: string, options: DataOptions): Promise<Fi
       }
     }
   } catch (error) {
-    return [missing((refusalOf(error) ?? (error as Error)).message)];
+    return [missing(sayError(refusalOf(error) ?? error))];
   }
   const folders = isShared ? 0 : await countRunFolders(path);
   if (folders > 0)
-    return [
-      missing(
-        `${path} has ${folders} run ${folders === 1 ? 'folder' : 'folders'}, but ` +
-          `${isThere ? 'parley.db is empty' : 'no parley.db'}. ${RESTORE}`,
-      ),
-    ];
-  return [{ name: 'data', level: 'ok', text: `${path} (nothing there yet), ${room}` }];
+    return [missing(t.lostDatabase(path, folders, isThere ? t.databaseEmpty : t.databaseMissing, t.restore))];
+  return [{ name: 'data', level: 'ok', text: t.nothingYet(path, room) }];
 }
 
 function missing(text: string): Finding {
@@ -75,14 +63,11 @@ async function lookInside(
   const damage = await lookForDamage(path, store, look);
   const writer = readWriter(path);
   const server = readServer(path);
+  const { doctor: t } = texts();
   const busy =
-    writer && isAlive(writer)
-      ? server && isAlive(server)
-        ? `, served at ${server.url}`
-        : `, process ${writer.pid} is writing`
-      : '';
+    writer && isAlive(writer) ? [server && isAlive(server) ? t.served(server.url) : t.writing(writer.pid)] : [];
   return [
-    { name: 'data', level: 'ok', text: `${path}, ${waiting} waiting for you${busy}, ${room}` },
+    { name: 'data', level: 'ok', text: [path, t.waiting(waiting), ...busy, room].join(t.and) },
     ...damage,
     ...audit,
   ];
@@ -119,7 +104,7 @@ function explain(name: string, read: () => unknown): Finding | null {
     return null;
   } catch (error) {
     if (error instanceof RequestError || (error as NodeJS.ErrnoException).code !== undefined)
-      return { name, level: 'missing', text: (error as Error).message };
+      return { name, level: 'missing', text: sayError(error) };
     throw error;
   }
 }

@@ -3,6 +3,7 @@
 import { toTimestamp } from '../../kernel/clock.js';
 import type { HostRecord } from '../../store/postgres/hosts/host-lease.js';
 import { checkAudit } from './check-audit.js';
+import { sayError, texts } from '../language/language.js';
 import type { Finding } from './doctor.js';
 import { findDamage, type DamageOptions } from './find-damage.js';
 
@@ -25,15 +26,18 @@ export async function lookAtDatabase(url: string, now: number, look: DamageOptio
       });
       const { pending, overdue } = await store.countPending(now);
       const hosts = await listLiveHosts(database);
-      const text =
-        `${database.place.name} (PostgreSQL ${server?.version}, tables of version ${server?.schema}), ` +
-        `${pending} waiting for you${overdue > 0 ? `, ${overdue} of them overdue` : ''}`;
+      const { doctor: t } = texts();
+      const facts = [
+        t.database(database.place.name, String(server?.version), String(server?.schema)),
+        t.waiting(pending),
+        ...(overdue > 0 ? [t.overdue(overdue)] : []),
+      ];
       const audit = await checkAudit({
         listAudit: (after, limit) => listAudit(database, after, limit),
         auditHead: () => readAuditHead(database),
       });
       return [
-        { name: 'database', level: 'ok', text },
+        { name: 'database', level: 'ok', text: facts.join(t.and) },
         ...(await findDamage(store, look)),
         ...tellHosts(hosts),
         ...tellDifferences(hosts),
@@ -43,31 +47,32 @@ export async function lookAtDatabase(url: string, now: number, look: DamageOptio
       await store.close();
     }
   } catch (error) {
-    return [{ name: 'database', level: 'missing', text: (error as Error).message }];
+    return [{ name: 'database', level: 'missing', text: sayError(error) }];
   }
 }
 
 function tellHosts(hosts: readonly HostRecord[]): Finding[] {
-  if (hosts.length === 0) return [{ name: 'hosts', level: 'note', text: 'none is alive: parley serve starts one' }];
+  const { doctor: t } = texts();
+  if (hosts.length === 0) return [{ name: 'hosts', level: 'note', text: t.noHost }];
   const findings = hosts.slice(0, SHOWN).map(({ name, started_at: at, url }): Finding => ({
     name: 'host',
     level: 'ok',
-    text: `${name} since ${toTimestamp(at)}${url === null ? '' : `, ${withoutLogin(url)}`}`,
+    text: [t.host(name, toTimestamp(at)), ...(url === null ? [] : [withoutLogin(url)])].join(t.and),
   }));
   return hosts.length > SHOWN
-    ? [...findings, { name: 'hosts', level: 'ok', text: `and ${hosts.length - SHOWN} more` }]
+    ? [...findings, { name: 'hosts', level: 'ok', text: t.andMore(hosts.length - SHOWN) }]
     : findings;
 }
 
-// Properties that all hosts should share: the key that a host reports, its name for people, and the fix if they differ.
-const COMMON: readonly (readonly [key: string, what: string, advice: string])[] = [
-  ['files', 'cluster.files', 'set the same in config.json of each'],
-  ['lease_sec', 'cluster.lease_sec', 'set the same in config.json of each'],
-  ['version', 'their version of Parley', 'update them to the same'],
-];
-
 function tellDifferences(hosts: readonly HostRecord[]): Finding[] {
-  return COMMON.flatMap(([key, what, advice]): Finding[] => {
+  const { doctor: t } = texts();
+  // Properties that all hosts should share: the key that a host reports, its name for people, and the fix.
+  const common: readonly (readonly [key: string, what: string, advice: string])[] = [
+    ['files', 'cluster.files', t.setTheSame],
+    ['lease_sec', 'cluster.lease_sec', t.setTheSame],
+    ['version', t.theirVersion, t.updateThem],
+  ];
+  return common.flatMap(([key, what, advice]): Finding[] => {
     const namesBy = new Map<string, Set<string>>();
     for (const { name, info } of hosts)
       if (info[key] !== undefined)
@@ -77,22 +82,25 @@ function tellDifferences(hosts: readonly HostRecord[]): Finding[] {
       {
         name: 'hosts',
         level: 'note',
-        text:
-          `the running hosts differ in ${what}: ` +
-          `${[...namesBy].map(([value, names]) => `${value} (${listSome([...names])})`).join(', ')}; ${advice}`,
+        text: t.hostsDiffer(
+          what,
+          [...namesBy].map(([value, names]) => t.valueOf(value, listSome([...names]))).join(t.and),
+          advice,
+        ),
       },
     ];
   });
 }
 
 function listSome(names: readonly string[]): string {
+  const { doctor: t } = texts();
   return names.length > SHOWN
-    ? `${names.slice(0, SHOWN).join(', ')} and ${names.length - SHOWN} more`
-    : names.join(', ');
+    ? t.namesAndMore(names.slice(0, SHOWN).join(t.names), names.length - SHOWN)
+    : names.join(t.names);
 }
 
 function withoutLogin(address: string): string {
-  if (!URL.canParse(address)) return 'an address that cannot be read';
+  if (!URL.canParse(address)) return texts().doctor.unreadableAddress;
   const { protocol, host, pathname } = new URL(address);
   return `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
 }

@@ -4,6 +4,7 @@ import { refusal } from '../../run/request-error.js';
 import type { OldJobs } from '../../store/postgres/connection/old-jobs.js';
 import { safeText } from '../../terminal/safe-text.js';
 import { EXIT, type Io } from '../io.js';
+import { texts } from '../language/language.js';
 import { databaseUrl } from '../open-data.js';
 
 export async function migrateCommand(io: Io): Promise<number> {
@@ -11,19 +12,15 @@ export async function migrateCommand(io: Io): Promise<number> {
   if (url === null) throw refusal('INVALID_ARGUMENT.migrate_database');
   const { migratePostgres } = await import('../../store/postgres/connection/open-postgres.js');
   const oldJobs = await migratePostgres(url);
-  io.stdout.write('the database is ready\n');
+  io.stdout.write(`${texts().migrate.ready}\n`);
   if (oldJobs) io.stdout.write(describeOldJobs(oldJobs));
   return EXIT.ok;
 }
 
 // Names come from the database, which others may write to.
 function describeOldJobs({ deleted, others }: OldJobs): string {
-  const count = `${deleted} ${deleted === 1 ? 'job' : 'jobs'}`;
-  const jobs = `Deleted ${count} of an earlier Parley from the schema graphile_worker.`;
-  if (others.length > 0)
-    return `${jobs}\nOther programs use this schema (tasks: ${others.map(safeText).join(', ')}). Keep it.\n`;
-  return `${jobs} Parley no longer uses this schema.
-Drop it once no other program uses it and no earlier Parley will run on this database again:
-  DROP SCHEMA graphile_worker CASCADE;
-`;
+  const { oldJobs, otherTasks, names, unused } = texts().migrate;
+  const jobs = oldJobs(deleted);
+  if (others.length > 0) return `${jobs}\n${otherTasks(others.map(safeText).join(names))}\n`;
+  return `${unused(jobs)}\n  DROP SCHEMA graphile_worker CASCADE;\n`;
 }

@@ -30,7 +30,7 @@ import { registrationOf } from '../serving/own-operator.js';
 import { findServer } from '../serving/server.js';
 import { styleOf } from '../style.js';
 import { revokeHere, withFiles, withPlace, type Place } from './token-place.js';
-import { texts } from '../language/language.js';
+import { sayError, texts } from '../language/language.js';
 
 export interface TokenOptions extends DataOption {
   readonly role: Role;
@@ -136,7 +136,7 @@ export async function listTokensCommand(options: DataOption & { readonly json?: 
     role,
     made,
     expires === undefined ? texts().say.never : expires <= now ? texts().say.expired(expires) : expires,
-    usedAt.get(sha256) ?? texts().say.never,
+    usedAt.get(sha256) ?? texts().say.neverUsed,
   ]);
   const headers = texts().say.tokenHeaders;
   const columns = [
@@ -184,7 +184,7 @@ export async function removeTokenCommand(name: string, options: DataOption, io: 
     return removed.problem;
   });
   io.stdout.write(`${texts().say.tokenRevoked(name)}\n`);
-  if (problem !== null) throw unrecorded(`Token "${name}" was revoked`, problem);
+  if (problem !== null) throw unrecorded(texts().say.actRevoked(name), problem);
   return EXIT.ok;
 }
 
@@ -207,7 +207,7 @@ export async function rotateTokenCommand(name: string | undefined, options: Rota
   const advice = name === undefined ? operatorAdvice(options, io) : rotatedAdvice(name);
   await printToken({ token, ...advice }, options, io);
   if (problem !== null)
-    throw unrecorded(`The ${name === undefined ? 'operator token' : `token "${name}"`} was rotated`, problem);
+    throw unrecorded(name === undefined ? texts().say.actOperatorRotated : texts().say.actRotated(name), problem);
   return EXIT.ok;
 }
 
@@ -268,10 +268,7 @@ async function rotateShared(
     problem = await rotateOperator(database, registration, { trace, old: old === null ? null : hashToken(old) });
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    throw new RequestError(
-      error.code,
-      `${error.message}. The old token may still be valid: run parley token rotate --operator again.`,
-    );
+    throw new RequestError(error.code, texts().say.oldTokenMayBeValid(sayError(error)));
   }
   // Another rotation at the same time may have replaced the file again.
   return { token: readOperatorToken(path), problem };

@@ -8,6 +8,7 @@ import { refusal } from '../../run/request-error.js';
 import { FIRST_DIGEST } from '../../store/digest.js';
 import { dataDirOf, type DataOption } from '../data-dir.js';
 import { EXIT, type Io } from '../io.js';
+import { sayMessage, texts } from '../language/language.js';
 
 export async function testWebhookCommand(
   name: string,
@@ -18,7 +19,7 @@ export async function testWebhookCommand(
   const { webhooks, public_url: publicUrl } = readSettings(path);
   const setting = webhooks.find((each) => each.name === name);
   if (!setting) {
-    const names = webhooks.map((each) => each.name).join(', ') || 'none';
+    const names = webhooks.map((each) => each.name).join(', ') || texts().webhook.none;
     const file = `${path}/config.json`;
     throw refusal('INVALID_ARGUMENT.webhook_unknown', { name, file, names });
   }
@@ -30,8 +31,11 @@ export async function testWebhookCommand(
   const delivery = { delivery_id: id, payload, rasp_seq: 0, digest: FIRST_DIGEST };
   const stop = new AbortController().signal;
   const problem = await post({ fetch, timers: io.timers, clock: io.clock, stop }, hook, delivery);
+  const { delivered, notDelivered } = texts().webhook;
   if (json)
-    io.stdout.write(`${JSON.stringify({ type: 'webhook_tested', name, ok: problem === null, error: problem })}\n`);
-  else io.stdout.write(problem === null ? `delivered to "${name}"\n` : `not delivered to "${name}": ${problem}\n`);
+    io.stdout.write(
+      `${JSON.stringify({ type: 'webhook_tested', name, ok: problem === null, error: problem?.text ?? null })}\n`,
+    );
+  else io.stdout.write(`${problem === null ? delivered(name) : notDelivered(name, sayMessage(problem))}\n`);
   return problem === null ? EXIT.ok : EXIT.failed;
 }

@@ -5,6 +5,7 @@ import type { Log } from '../../kernel/log.js';
 import type { Orchestrator } from '../../orchestrator/orchestrator.js';
 import type { Io } from '../io.js';
 import { describe } from '../open-log.js';
+import { texts } from '../language/language.js';
 
 export interface CrashWatch {
   orchestrator?: Pick<Orchestrator, 'abandon'>;
@@ -24,7 +25,7 @@ export function abandonOnCrash(io: Io, { log, report }: CrashOptions): CrashWatc
   io.onCrash(async (error) => {
     log.error(error, { message: 'internal error, please report it; the process stops' });
     if (report) report(error);
-    else io.stderr.write(`parley: internal error, please report it: ${describe(error)}\n`);
+    else io.stderr.write(`${texts().say.internalError(describe(error))}\n`);
     watch.stopTaking?.();
     await watch.orchestrator?.abandon();
   });

@@ -2,8 +2,10 @@
 // are loaded only when they are needed, so that they do not slow an English start. JSON output, logs and the output of
 // engines stay as they are.
 import { REQUEST_HINTS, REQUEST_MESSAGES } from '../../contract/error-codes.js';
+import { translate, type Message, type Translation } from '../../kernel/message.js';
 import { fillTemplate, type Values } from '../../kernel/message-template.js';
-import type { RequestError } from '../../run/request-error.js';
+import { DamagedDataError } from '../../kernel/stored-json.js';
+import { RequestError } from '../../run/request-error.js';
 import { setTerminalTexts } from '../../terminal/texts.js';
 import type { Io } from '../io.js';
 import { ENGLISH, type Texts } from './en.js';
@@ -17,9 +19,11 @@ interface Language {
   readonly texts: Texts;
   // Null: the messages of errors are shown as they are.
   readonly errors: ErrorTexts | null;
+  // Null: other messages are shown in English.
+  readonly messages: Translation | null;
 }
 
-const ENGLISH_ONLY: Language = { texts: ENGLISH, errors: null };
+const ENGLISH_ONLY: Language = { texts: ENGLISH, errors: null, messages: null };
 // Started by other programs, not by people.
 const HIDDEN_COMMANDS: ReadonlySet<string> = new Set(['mcp-ask', 'verify-one', 'work']);
 
@@ -46,14 +50,30 @@ function isChinese(value: string): boolean {
 }
 
 async function loadChinese(): Promise<Language> {
-  const [{ CHINESE }, errors] = await Promise.all([
+  const [{ CHINESE }, { CHINESE_MESSAGES: messages }, errors] = await Promise.all([
     import('./zh-cn.js'),
+    import('./messages-zh-cn.js'),
     import('../../contract/error-texts-zh-cn.js'),
   ]);
-  return { texts: CHINESE, errors: { messages: errors.REQUEST_MESSAGES_ZH_CN, hints: errors.REQUEST_HINTS_ZH_CN } };
+  return {
+    texts: CHINESE,
+    errors: { messages: errors.REQUEST_MESSAGES_ZH_CN, hints: errors.REQUEST_HINTS_ZH_CN },
+    messages,
+  };
+}
+
+// A message of the rest of the program in the chosen language.
+export function sayMessage(message: Message): string {
+  return current.messages === null ? message.text : translate(message, current.messages);
 }
 
 type Refusal = Pick<RequestError, 'code' | 'message' | 'values' | 'hint'>;
+
+// The message of any error: that of a refused call or of damage in the chosen language, every other as it is.
+export function sayError(error: unknown): string {
+  if (error instanceof DamagedDataError) return sayMessage(error.damage);
+  return error instanceof RequestError ? explainRefusal(error).message : (error as Error).message;
+}
 
 // The message and hint of an error in the chosen language. A message without a translation stays English.
 export function explainRefusal({ code, message, values, hint }: Refusal): {

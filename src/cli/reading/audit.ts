@@ -8,7 +8,8 @@ import { everyRun } from '../../journal/every-run.js';
 import { loadRun } from '../../journal/load-run.js';
 import { ConversationCheck } from '../../audit/check-conversation.js';
 import { JournalScan } from '../../audit/check-journal.js';
-import { describeDamage, verifyRun, type Check } from '../../audit/verify-run.js';
+import { viewCheck } from '../../audit/check.js';
+import { describeDamage, verifyRun, type MadeCheck } from '../../audit/verify-run.js';
 import { everyEvent } from '../../journal/every-event.js';
 import { openLog } from '../../journal/open-log.js';
 import { waitForFiles } from '../../journal/wait-for-files.js';
@@ -37,7 +38,7 @@ export async function verifyCommand(
   io: Io,
 ): Promise<number> {
   if ((runRef === undefined) === !options.all) throw refusal('INVALID_ARGUMENT.verify_which');
-  const report = (runId: string, checks: readonly Check[]): boolean => reportChecks({ runId, checks }, options, io);
+  const report = (runId: string, checks: readonly MadeCheck[]): boolean => reportChecks({ runId, checks }, options, io);
   if (runRef !== undefined)
     return withRunId({ ...options, runRef }, io, async (data, id) =>
       report(id, await verifyById(data, id, io)) ? EXIT.ok : EXIT.failed,
@@ -85,11 +86,11 @@ function sayNone(options: JsonOption, io: Io): number {
 }
 
 // Returns a failed check for a run that cannot be loaded.
-function verifyById(data: ReadData, runId: string, io: Io): Promise<readonly Check[]> {
+function verifyById(data: ReadData, runId: string, io: Io): Promise<readonly MadeCheck[]> {
   return loadRun(data.store, runId).then((run) => verifyOne(data, run, io), describeDamage);
 }
 
-async function verifyOne(data: ReadData, run: RunRecord, io: Io): Promise<readonly Check[]> {
+async function verifyOne(data: ReadData, run: RunRecord, io: Io): Promise<readonly MadeCheck[]> {
   checkFiles(data, run, io);
   const progress = new ProgressLine(io);
   return verifyRun(data.store, data.path, run, {
@@ -100,13 +101,14 @@ async function verifyOne(data: ReadData, run: RunRecord, io: Io): Promise<readon
 
 interface CheckedRun {
   readonly runId: string;
-  readonly checks: readonly Check[];
+  readonly checks: readonly MadeCheck[];
 }
 
 // Prints the checks of a run, and returns whether all passed.
 function reportChecks({ runId, checks }: CheckedRun, { json }: JsonOption, io: Io): boolean {
   const ok = checks.every((check) => check.ok);
-  if (json) io.stdout.write(`${JSON.stringify({ type: 'verified', run_id: runId, ok, checks })}\n`);
+  if (json)
+    io.stdout.write(`${JSON.stringify({ type: 'verified', run_id: runId, ok, checks: checks.map(viewCheck) })}\n`);
   else io.stdout.write(renderChecks({ runId, checks, ok }, io));
   return ok;
 }
@@ -117,9 +119,10 @@ function checkFiles(data: DataDir, run: RunRecord, io: Io): void {
 
 function renderChecks({ runId, checks, ok }: CheckedRun & { readonly ok: boolean }, io: Io): string {
   const style = styleOf(io);
+  const { say } = texts();
   const lines = checks.map((check) => `  ${checkLine(check, style)}`);
   return [
-    `${runId}: ` + (ok ? paint(style, 'green', texts().say.intact) : paint(style, 'red', texts().say.altered)),
+    say.checkedRun(runId, ok ? paint(style, 'green', say.intact) : paint(style, 'red', say.altered)),
     ...lines,
     '',
   ].join('\n');

@@ -2,7 +2,7 @@
 // process with a bounded heap and a deadline, so that one run cannot end the whole check.
 import { existsSync } from 'node:fs';
 import { runFolder } from '../../journal/run-folder.js';
-import { verifyRun, type Check } from '../../audit/verify-run.js';
+import { verifyRun, type MadeCheck } from '../../audit/verify-run.js';
 import { waitForFiles } from '../../journal/wait-for-files.js';
 import type { RunRecord, Store } from '../../store/store.js';
 import type { Io } from '../io.js';
@@ -14,7 +14,7 @@ const LARGE_EVENTS = 20_000;
 
 // Returns null if the files of the run are on another host. Throws VERIFY_FAILED for a run that needs more memory or
 // time than the limit.
-export type CheckRun = (store: Store, run: RunRecord) => Promise<readonly Check[] | null>;
+export type CheckRun = (store: Store, run: RunRecord) => Promise<readonly MadeCheck[] | null>;
 
 export function createRunCheck(dataDir: string, io: Io, largeEvents = LARGE_EVENTS): CheckRun {
   const isShared = databaseUrl(io) !== null;

@@ -13,7 +13,7 @@ import { EXIT, LineWriter, type Io } from '../io.js';
 import { dataDirOf, openReader, type DataOption } from '../data-dir.js';
 import { shortenIds } from './find-run.js';
 import { styleOf } from '../style.js';
-import { texts } from '../language/language.js';
+import { sayError, texts } from '../language/language.js';
 
 export interface ListOptions extends DataOption {
   readonly status?: string;
@@ -59,8 +59,8 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
   const data = await openReader(options, io);
   if (!data) return sayNothing(options, io, texts().say.noRunsIn(dataDirOf(options, io)));
   try {
-    const leaveOut = (runId: string, { message }: Error): void =>
-      void io.stderr.write(`${texts().say.notListed(runId, message)}\n`);
+    const leaveOut = (runId: string, error: Error): void =>
+      void io.stderr.write(`${texts().say.notListed(runId, sayError(error))}\n`);
     const { runs } = await listReadable(data.store, filter, leaveOut);
     const listed: Listed[] = [];
     for (const run of runs) {

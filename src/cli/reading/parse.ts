@@ -83,7 +83,7 @@ async function openFile(path: string): Promise<Readable> {
     // Opens the file before the command prints anything, so that it reports a wrong path at once.
     const file = createReadStream(path);
     await once(file, 'ready');
-    if ((await stat(path)).isDirectory()) throw new Error('it is a folder');
+    if ((await stat(path)).isDirectory()) throw new Error(texts().say.isFolder);
     return file;
   } catch (error) {
     throw refusal('INVALID_ARGUMENT.stderr_file', { path, reason: reasonOf(error) });

@@ -1,13 +1,14 @@
 // Reports damage of a run on stderr. Limits the output, because a journal may be damaged in a thousand places.
-import { describePiece, PieceJoiner, type DamagedPiece } from '../../journal/read-readable.js';
+import type { Message } from '../../kernel/message.js';
+import { describePiece, PieceJoiner, type FoundPiece } from '../../journal/read-readable.js';
 import type { Protocol } from '../../store/store.js';
 import { safeText } from '../../terminal/safe-text.js';
 import type { Io } from '../io.js';
-import { texts } from '../language/language.js';
+import { sayMessage, texts } from '../language/language.js';
 
 const SHOWN = 3;
 
-export function reportDamage(damage: readonly string[], io: Io): void {
+export function reportDamage(damage: readonly Message[], io: Io): void {
   const report = new Report(io);
   for (const each of damage) report.add(each);
   report.end();
@@ -22,9 +23,9 @@ class Report {
     this.#io = io;
   }
 
-  add(damage: string): void {
+  add(damage: Message): void {
     this.#reports += 1;
-    if (this.#reports <= SHOWN) this.#io.stderr.write(`${texts().say.damaged(safeText(damage))}\n`);
+    if (this.#reports <= SHOWN) this.#io.stderr.write(`${texts().say.damaged(safeText(sayMessage(damage)))}\n`);
   }
 
   end(): void {
@@ -44,7 +45,7 @@ export class DamageReport {
     this.#report = new Report(io);
   }
 
-  add(pieces: readonly DamagedPiece[]): void {
+  add(pieces: readonly FoundPiece[]): void {
     for (const piece of pieces) this.#write(this.#joiner.add(piece));
   }
 
@@ -53,7 +54,7 @@ export class DamageReport {
     this.#report.end();
   }
 
-  #write(piece: DamagedPiece | null): void {
+  #write(piece: FoundPiece | null): void {
     if (piece) this.#report.add(describePiece(this.#protocol, piece));
   }
 }

@@ -3,6 +3,7 @@
 // fixed, because the modes may be intended (a volume for a group).
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Texts } from '../language/en.js';
 
 // Write access to the folder or the settings decides which programs are started. Read access to the others reveals the
 // token or the conversations.
@@ -11,19 +12,16 @@ const READ = ['token', 'parley.db', 'parley.log', 'runs'];
 const WRITABLE_BY_OTHERS = 0o022;
 const OPEN_TO_OTHERS = 0o077;
 
-export function describeOpen(dataDir: string, platform: string): string | null {
+export function describeOpen(dataDir: string, platform: string, t: Texts['doctor']): string | null {
   // File modes mean nothing on Windows.
   if (platform === 'win32') return null;
   const isOpen = (name: string, bits: number): boolean => (modeOf(join(dataDir, name)) & bits) !== 0;
-  const written = WRITTEN.filter((name) => isOpen(name, WRITABLE_BY_OTHERS)).map(
-    (name) => `other users can write to ${name || 'it'} and so start programs as you`,
+  const written = WRITTEN.filter((name) => isOpen(name, WRITABLE_BY_OTHERS)).map((name) =>
+    name === '' ? t.directoryWrittenByOthers : t.writtenByOthers(name),
   );
-  const read = READ.filter((name) => isOpen(name, OPEN_TO_OTHERS)).map((name) => `${name} is open to other users`);
+  const read = READ.filter((name) => isOpen(name, OPEN_TO_OTHERS)).map(t.readByOthers);
   const found = [...written, ...read];
-  return found.length === 0
-    ? null
-    : `${dataDir}: ${found.join('; ')}. Use a directory that only Parley uses, and close it to other users: ` +
-        'chmod -R go= DIRECTORY';
+  return found.length === 0 ? null : t.openToOthers(dataDir, found.join(t.next));
 }
 
 // A path that cannot be read is reported elsewhere.

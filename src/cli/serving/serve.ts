@@ -40,6 +40,7 @@ import { verifyInChild } from './verify-child.js';
 import { readVersion } from '../version.js';
 import { reasonOf } from '../../kernel/system-error.js';
 import { contractFor } from '../../run/waiting/run-contract.js';
+import { ENGLISH } from '../language/en.js';
 import { texts } from '../language/language.js';
 
 export interface ServeOptions extends DataOption {
@@ -84,7 +85,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
   });
   crash.orchestrator = writer.orchestrator;
   const { cluster } = writer;
-  const open = describeOpen(path, io.machine.platform);
+  const open = describeOpen(path, io.machine.platform, ENGLISH.doctor);
   if (open !== null) log.warn(open);
   const warn = (error: unknown): void =>
     log.error({ err: error }, 'the tokens cannot be read; unknown tokens are refused');
@@ -192,7 +193,8 @@ function announceDrain(running: number, { settings, log }: StopReport, io: Io): 
 
 // Reports the interrupted turns, and the settings that would have kept them.
 function reportInterrupted({ turns, queued }: Interrupted, { settings, log }: StopReport, io: Io): void {
-  const text = explainInterrupted({ turns, queued }, settings.recovery);
+  const { stop } = io.terminal.stderr ? texts() : ENGLISH;
+  const text = explainInterrupted({ turns, queued }, settings.recovery, stop);
   if (text === null) return;
   if (io.terminal.stderr) io.stderr.write(`${text}\n`);
   else log.warn({ turns, queued }, text);

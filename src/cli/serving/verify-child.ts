@@ -5,11 +5,11 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { loadRun } from '../../journal/load-run.js';
-import { describeDamage, verifyRun, type Check, type VerifyProgress } from '../../audit/verify-run.js';
+import { describeDamage, verifyRun, type MadeCheck, type VerifyProgress } from '../../audit/verify-run.js';
 import { waitForFiles } from '../../journal/wait-for-files.js';
 import { parseJson } from '../../kernel/json.js';
 import { refusal } from '../../run/request-error.js';
-import type { VerifyRun } from '../../service/evidence/verify-queue.js';
+import type { OnProgress } from '../../service/evidence/verify-queue.js';
 import { openReader } from '../data-dir.js';
 import { EXIT, type Io } from '../io.js';
 
@@ -27,14 +27,14 @@ interface Assignment {
 
 interface Message {
   readonly progress?: VerifyProgress;
-  readonly checks?: readonly Check[];
+  readonly checks?: readonly MadeCheck[];
 }
 
 export function verifyInChild(
   data: string,
   io: Pick<Io, 'machine' | 'env' | 'timers'>,
   heapMb: number = HEAP_MB,
-): VerifyRun {
+): (runId: string, signal: AbortSignal, onProgress?: OnProgress) => Promise<readonly MadeCheck[]> {
   return (runId, signal, onProgress) =>
     new Promise((resolve, reject) => {
       const child = spawn(io.machine.node, [`--max-old-space-size=${heapMb}`, io.machine.entry, 'verify-one'], {
@@ -45,7 +45,7 @@ export function verifyInChild(
       const cancelDeadline = io.timers.set(LONGEST_MS, kill);
       signal.addEventListener('abort', kill, { once: true });
       if (signal.aborted) kill();
-      let checks: readonly Check[] | null = null;
+      let checks: readonly MadeCheck[] | null = null;
       let lineBytes = 0;
       child.stdout.on('data', ({ length }: Buffer) => (lineBytes += length) > MAX_LINE_BYTES && kill());
       createInterface({ input: child.stdout }).on('line', (line) => {

@@ -150,14 +150,14 @@ export class EngineKnowledge {
         { version },
         {
           resumes,
-          advice: [problem = null],
+          advice: [problem],
         },
       ] = await Promise.all([
         packaged === undefined ? probeVersion(bin, engine.probe, deps) : { version: packaged },
         probeResume(bin, engine.probe.resume, deps),
       ]);
       return {
-        facts: { version, resumes: resumes === true, problem },
+        facts: { version, resumes: resumes === true, problem: problem?.text ?? null },
         probedAt: clock.now(),
         isProved: resumes !== null,
       };

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Engine, User } from '../../engines/engine.js';
 import type { ProgramAnswer } from './probe-engine.js';
 import { readText } from '../../files/read-file.js';
+import { createMessages, type Message } from '../../kernel/message.js';
 import { startChild, type Child, type ChildEnd } from '../../process/child.js';
 import { LeftBehindError } from '../../process/left-behind-error.js';
 import type { Timers } from '../../process/timers.js';
@@ -34,6 +35,18 @@ export async function queryProgram(query: Query): Promise<ProgramAnswer> {
   const { ended, ...answer } = await queryIn('temporary HOME', query);
   return ended && 'problem' in answer ? queryIn("user's HOME", query) : answer;
 }
+
+export const QUERY_TEXTS = {
+  'query.not_started': 'cannot be started: {reason}',
+  'query.interrupted': 'was interrupted',
+  'query.endless': 'prints without end',
+  'query.silent': 'does not answer within {seconds} s',
+  'query.code': 'code {code}',
+  'query.ended': 'ended with {how}',
+  'query.complained': 'ended with {how}: {complaint}',
+} as const;
+
+const queryText = createMessages(QUERY_TEXTS);
 
 type HomeChoice = 'temporary HOME' | "user's HOME";
 type QueryResult = ProgramAnswer & {
@@ -92,7 +105,7 @@ async function runQuery(
     },
     timers,
   );
-  if (!started.started) return { problem: `cannot be started: ${started.message}`, ended: false };
+  if (!started.started) return { problem: queryText('query.not_started', { reason: started.message }), ended: false };
   child = started.child;
   const stop = () => child?.end('canceled');
   signal.addEventListener('abort', stop);
@@ -123,10 +136,10 @@ async function endOf(child: Child): Promise<ChildEnd> {
   }
 }
 
-function problemOf({ exit, endedByUs }: ChildEnd, limitMs: number, stderr: string): string | null {
-  if (endedByUs === 'canceled') return 'was interrupted';
-  if (endedByUs === 'runaway') return 'prints without end';
-  if (endedByUs !== null) return `does not answer within ${limitMs / 1000} s`;
+function problemOf({ exit, endedByUs }: ChildEnd, limitMs: number, stderr: string): Message | null {
+  if (endedByUs === 'canceled') return queryText('query.interrupted');
+  if (endedByUs === 'runaway') return queryText('query.endless');
+  if (endedByUs !== null) return queryText('query.silent', { seconds: limitMs / 1000 });
   if (exit.code === 0) return null;
   const lines = stderr
     .split('\n')
@@ -134,6 +147,8 @@ function problemOf({ exit, endedByUs }: ChildEnd, limitMs: number, stderr: strin
     .filter((line) => line !== '');
   // Node prints the position in the source before the message.
   const complaint = lines.find((line) => /\berror\b/i.test(line)) ?? lines[0];
-  const how = exit.code === null ? exit.signal : `code ${exit.code}`;
-  return `ended with ${how}${complaint === undefined ? '' : `: ${complaint.slice(0, MAX_COMPLAINT)}`}`;
+  const how = exit.code === null ? String(exit.signal) : queryText('query.code', { code: exit.code });
+  return complaint === undefined
+    ? queryText('query.ended', { how })
+    : queryText('query.complained', { how, complaint: complaint.slice(0, MAX_COMPLAINT) });
 }

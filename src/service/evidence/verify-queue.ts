@@ -4,7 +4,7 @@
 import type { Check, VerifyProgress } from '../../audit/verify-run.js';
 import { refusal, type RequestError } from '../../run/request-error.js';
 
-type OnProgress = (progress: VerifyProgress) => void;
+export type OnProgress = (progress: VerifyProgress) => void;
 export type VerifyRun = (runId: string, signal: AbortSignal, onProgress?: OnProgress) => Promise<readonly Check[]>;
 
 export interface VerifyLimits {

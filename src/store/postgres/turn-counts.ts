@@ -10,6 +10,7 @@ import {
   type NamedCount,
   type TurnSum,
 } from '../add-up-turns.js';
+import { damageText } from '../../kernel/damage-texts.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
 import type { ProfileTotals, TurnCounts } from '../store.js';
 import type { Composition } from './connection/compose.js';
@@ -73,7 +74,12 @@ async function checkWarnings(db: Database, runId: string): Promise<void> {
     values: [runId],
   });
   for (const { attempt_number: attempt, warnings_json: text } of rows)
-    readStoredJson(text, `warnings_json of turn ${attempt} of run ${runId}`);
+    readStoredJson(text, () =>
+      damageText('damage.of', {
+        column: 'warnings_json',
+        owner: damageText('damage.turn', { turn: attempt, run: runId }),
+      }),
+    );
 }
 
 const EXACT = '$1::text IS NOT NULL';

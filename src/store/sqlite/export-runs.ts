@@ -1,6 +1,7 @@
 // Reads the runs of a data directory with their rows, for a copy elsewhere; the caller holds the lock of the directory.
 // Nothing is changed: an older file is migrated in a transaction that is rolled back.
 import { join } from 'node:path';
+import { damageText } from '../../kernel/damage-texts.js';
 import { DamagedDataError } from '../../kernel/stored-json.js';
 import type { InteractionRow } from '../rows.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
@@ -71,8 +72,7 @@ export class RunExport {
         deliveries: this.#deliveries.all(after) as unknown as DeliveryRow[],
       };
       const rows = [run, stored.runtime, ...stored.interactions, ...stored.turns, ...stored.deliveries];
-      if (rows.some(hasInexact))
-        throw new DamagedDataError(`a number of run ${after} is too large. Delete the run first: parley rm ${after}`);
+      if (rows.some(hasInexact)) throw new DamagedDataError(damageText('damage.too_large', { run: after }));
       yield stored;
     }
   }

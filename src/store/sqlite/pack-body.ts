@@ -2,6 +2,7 @@
 // twice, into the write-ahead log and into the database. Small parts stay as they are, and so do those that do not get
 // smaller.
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
+import { damageText } from '../../kernel/damage-texts.js';
 import { DamagedDataError } from '../../kernel/stored-json.js';
 
 // Below this size, compressing costs more than it saves.
@@ -32,7 +33,7 @@ export function packBody(plain: Uint8Array): PackedBody {
 }
 
 export function unpackBody({ body, packed }: PackedBody): Uint8Array {
-  if (!(body instanceof Uint8Array)) throw new DamagedDataError('a piece of the journal is no bytes');
+  if (!(body instanceof Uint8Array)) throw new DamagedDataError(damageText('damage.not_bytes'));
   if (packed === 0) return body;
   let plain: Buffer;
   try {
@@ -41,9 +42,9 @@ export function unpackBody({ body, packed }: PackedBody): Uint8Array {
       chunkSize: Math.min(Math.max(packed, 64), MOST_AT_ONCE),
     });
   } catch (cause) {
-    throw new DamagedDataError('a piece of the journal cannot be unpacked', { cause });
+    throw new DamagedDataError(damageText('damage.not_unpacked'), { cause });
   }
   if (plain.length !== packed)
-    throw new DamagedDataError(`a piece of the journal has ${plain.length} bytes instead of ${packed}`);
+    throw new DamagedDataError(damageText('damage.size', { bytes: plain.length, expected: packed }));
   return plain;
 }
