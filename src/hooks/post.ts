@@ -6,7 +6,7 @@ import type { Timers } from '../process/timers.js';
 import type { Delivery } from '../store/store.js';
 import type { SendingHook } from './load-hooks.js';
 import { signedHeaders } from './sign.js';
-import { reasonOf } from '../kernel/system-error.js';
+import { reasonOf } from '../messages/system-reason.js';
 
 const LIMIT_MS = 10_000;
 const ERROR_CHARS = 300;

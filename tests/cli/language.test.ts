@@ -60,7 +60,7 @@ test('the Chinese catalogue has every key of the English one and no other', () =
 test('each Chinese text shows the same values as the English one', () => {
   const chinese = new Map(flatten(CHINESE));
   const missing = flatten(ENGLISH)
-    .filter(([key]) => key !== 'help.wrap' && key !== 'help.parserError')
+    .filter(([key]) => key !== 'help.wrap')
     .flatMap(([key, entry]) => {
       const shown = placeholdersOf(chinese.get(key));
       return placeholdersOf(entry).some((value) => !shown.includes(value)) ? [key] : [];
@@ -126,9 +126,9 @@ test.each(['zh', 'zh-CN', 'ZH-cn'])(
 );
 
 test('mistakes in arguments are explained in Chinese', async () => {
-  expect((await capture(['nope'], 'zh')).stderr).toContain('错误：没有“nope”这个命令');
+  expect((await capture(['nope'], 'zh')).stderr).toContain('parley: 没有“nope”这个命令。');
   expect((await capture(['ls', '--limit', 'x'], 'zh')).stderr).toContain('请给出整数。');
-  expect((await capture(['run', 'codex'], 'zh')).stderr).toContain('错误：缺少参数“prompt”');
+  expect((await capture(['run', 'codex'], 'zh')).stderr).toContain('parley: 缺少参数“prompt”。');
 });
 
 test('an unknown language is reported once, and English is used', async () => {

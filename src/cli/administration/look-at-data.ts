@@ -1,5 +1,6 @@
 // Checks a data directory for parley doctor: whether it is usable, how many questions wait in it, and whether its
 // database and files are damaged.
+import { textOf } from '../../messages/phrase.js';
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RequestError } from '../../run/request-error.js';
@@ -56,7 +57,7 @@ export async function lookAtData(path: string, options: DataOptions): Promise<Fi
     return [
       missing(
         `${path} has ${folders} run ${folders === 1 ? 'folder' : 'folders'}, but ` +
-          `${isThere ? 'parley.db is empty' : 'no parley.db'}. ${RESTORE}`,
+          `${isThere ? 'parley.db is empty' : 'no parley.db'}. ${textOf(RESTORE)}`,
       ),
     ];
   return [{ name: 'data', level: 'ok', text: `${path} (nothing there yet), ${room}` }];

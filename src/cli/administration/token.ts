@@ -2,6 +2,8 @@
 // a running server; hosts that share a database see a change at once. Each change is recorded in the
 // administrative journal before it takes effect. A revocation takes effect even if it cannot be recorded; that is then
 // an error.
+import { phraseOfError } from '../../messages/message-template.js';
+import { phrase } from '../../messages/phrase.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { RequestError, refusal } from '../../run/request-error.js';
@@ -184,7 +186,7 @@ export async function removeTokenCommand(name: string, options: DataOption, io: 
     return removed.problem;
   });
   io.stdout.write(`${texts().say.tokenRevoked(name)}\n`);
-  if (problem !== null) throw unrecorded(`Token "${name}" was revoked`, problem);
+  if (problem !== null) throw unrecorded(phrase('token_revoked', { name }), problem);
   return EXIT.ok;
 }
 
@@ -207,7 +209,7 @@ export async function rotateTokenCommand(name: string | undefined, options: Rota
   const advice = name === undefined ? operatorAdvice(options, io) : rotatedAdvice(name);
   await printToken({ token, ...advice }, options, io);
   if (problem !== null)
-    throw unrecorded(`The ${name === undefined ? 'operator token' : `token "${name}"`} was rotated`, problem);
+    throw unrecorded(name === undefined ? phrase('operator_rotated') : phrase('token_rotated', { name }), problem);
   return EXIT.ok;
 }
 
@@ -268,10 +270,7 @@ async function rotateShared(
     problem = await rotateOperator(database, registration, { trace, old: old === null ? null : hashToken(old) });
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    throw new RequestError(
-      error.code,
-      `${error.message}. The old token may still be valid: run parley token rotate --operator again.`,
-    );
+    throw refusal('STORE_UNAVAILABLE.rotation', { problem: phraseOfError(error) });
   }
   // Another rotation at the same time may have replaced the file again.
   return { token: readOperatorToken(path), problem };
