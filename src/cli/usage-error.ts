@@ -8,14 +8,14 @@ type Explain = (...values: string[]) => RequestError;
 // The texts of commander 14; tests/cli/usage-error.test.ts makes each mistake.
 const MISTAKES: readonly (readonly [RegExp, Explain])[] = [
   [
-    /^unknown command '(.*?)'(?:\n\(Did you mean (?:one of )?(.*)\?\))?$/s,
+    /^unknown command '(.*?)'(?:\n\(Did you mean (?:one of )?([^,?]*).*\?\))?$/s,
     (name = '', nearest = '') =>
       nearest === ''
         ? refusal('INVALID_ARGUMENT.usage_command', { name })
         : refusal('INVALID_ARGUMENT.usage_command_near', { name, nearest }),
   ],
   [
-    /^unknown option '(.*?)'(?:\n\(Did you mean (?:one of )?(.*)\?\))?$/s,
+    /^unknown option '(.*?)'(?:\n\(Did you mean (?:one of )?([^,?]*).*\?\))?$/s,
     (name = '', nearest = '') =>
       nearest === ''
         ? refusal('INVALID_ARGUMENT.usage_option', { name })

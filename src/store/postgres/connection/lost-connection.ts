@@ -1,7 +1,7 @@
 // Recognises failures that mean that the database cannot be reached, and describes them with the place of the database,
 // never with the password.
-import type { Values } from '../../../messages/fill-template.js';
-import { phrase } from '../../../messages/phrase.js';
+import type { Phrase, Values } from '../../../messages/fill-template.js';
+import { phrase, textOf } from '../../../messages/phrase.js';
 import { RequestError, refusal } from '../../../run/request-error.js';
 
 export class LostConnectionError extends RequestError {
@@ -50,7 +50,7 @@ export function describeLoss(
   const [certainly, perhaps] = isRefusedNow(error)
     ? (['STORE_UNAVAILABLE.busy', 'STORE_UNAVAILABLE.busy_uncertain'] as const)
     : (['STORE_UNAVAILABLE.unreachable', 'STORE_UNAVAILABLE.unreachable_uncertain'] as const);
-  const { message: text, values } = refusal(uncertain ? perhaps : certainly, { database: place.name, reason: why });
+  const { message: text, values } = refusal(uncertain ? perhaps : certainly, { database: place.label, reason: why });
   return new LostConnectionError(text, { uncertain, values });
 }
 
@@ -62,6 +62,8 @@ function hide(text: string, password: string): string {
 // The place of a database, without secrets.
 export interface Place {
   readonly name: string;
+  // The name in other languages.
+  readonly label: Phrase;
   readonly password: string;
 }
 
@@ -71,10 +73,13 @@ export function readPlace(url: string): Place {
   // The driver would guess: with one stray %, it leaves all other percent-encoded characters undecoded.
   if (STRAY.test(url)) throw strayPercent();
   decode(parsed.username);
+  const label = phrase('database_at', {
+    database: decode(parsed.pathname.slice(1)) || 'postgres',
+    host: parsed.host || parsed.searchParams.get('host') || 'localhost',
+  });
   return {
-    name:
-      `${decode(parsed.pathname.slice(1)) || 'postgres'} at ` +
-      `${parsed.host || parsed.searchParams.get('host') || 'localhost'}`,
+    name: textOf(label),
+    label,
     password: decode(parsed.password),
   };
 }

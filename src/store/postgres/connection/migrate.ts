@@ -83,7 +83,7 @@ export async function checkMigrated(db: Database): Promise<void> {
   try {
     const version = checkVersion(await readVersion(client));
     if (version === newest(MIGRATIONS)) return;
-    const database = db.place.name;
+    const database = db.place.label;
     throw version === 0
       ? refusal('DATABASE_NOT_MIGRATED.empty', { database })
       : refusal('DATABASE_NOT_MIGRATED.old', { database, version, needed: newest(MIGRATIONS) });
