@@ -13,6 +13,9 @@ import { PHRASES } from '../../src/contract/phrases.js';
 import { explainError } from '../../src/messages/explain-error.js';
 import { findMessage, phraseOfError, toValues } from '../../src/messages/message-template.js';
 import { inOne, phrase, renderTerm, sentencesOf, textOf } from '../../src/messages/phrase.js';
+import { clientError } from '../../src/client/client-error.js';
+import type { Values } from '../../src/messages/fill-template.js';
+import { describeLoss, readPlace } from '../../src/store/postgres/connection/lost-connection.js';
 import { refusal } from '../../src/run/request-error.js';
 import { runs } from '../support/runs.js';
 
@@ -123,4 +126,35 @@ test('the name of a message is found only if its text and values fit', () => {
   expect(findMessage({ code, message, values })).toBe('RUN_NOT_FOUND.unknown');
   expect(findMessage({ code, message, values: { run: 'run_2' } })).toBeNull();
   expect(findMessage({ code, message, values: { run: { toString: 1 } } as never })).toBeNull();
+});
+
+function inChinese({ code, message, values }: { code: string; message: string; values: Values }): string {
+  return explainError({ code, message, values }, LANGUAGE).message;
+}
+
+test('a lost database is explained in both languages, without the password', () => {
+  const place = readPlace('postgresql://ann:geheim@db:5432/parley');
+  const refused = Object.assign(new Error('connect ECONNREFUSED geheim'), { code: 'ECONNREFUSED' });
+  const lost = describeLoss(place, refused, { uncertain: true });
+  expect(lost.message).toBe(
+    'The database parley at db:5432 cannot be reached, and it is not known whether the change was stored: ' +
+      'connect ECONNREFUSED …',
+  );
+  expect(inChinese(lost)).toBe('无法连接数据库 db:5432 上的 parley，也无法确定更改是否已保存：connect ECONNREFUSED …');
+  const noPassword = describeLoss(place, new Error('client password must be a string'));
+  expect(inChinese(noPassword)).toBe('无法连接数据库 db:5432 上的 parley：它需要密码，而地址中没有');
+});
+
+test('the errors of the client have values, and can be a part of an error of a command', () => {
+  const lost = clientError('UNREACHABLE.no_connection_to', { url: 'http://x', reason: 'refused' });
+  expect(lost).toMatchObject({
+    code: 'UNREACHABLE',
+    message: 'The server at http://x cannot be reached: refused.',
+    values: { url: 'http://x', reason: 'refused' },
+  });
+  expect(inChinese(lost)).toBe('无法连接 http://x 上的服务器：refused。');
+  const silent = refusal('DATA_DIR_IN_USE.silent', { problem: phraseOfError(lost) });
+  expect(silent.message).toBe('The server at http://x cannot be reached: refused. Its process is still running.');
+  expect(inChinese(silent)).toBe('无法连接 http://x 上的服务器：refused。它的进程仍在运行。');
+  expect(clientError('INTERNAL.event_order', { seq: 3, last: 1 })).toMatchObject({ code: 'INTERNAL', status: 0 });
 });
