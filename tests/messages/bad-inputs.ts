@@ -157,8 +157,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     english:
       'status cannot be "done": it takes "queued", "running", "waiting_user", "succeeded", ' +
       '"failed" or "canceled".',
-    chinese:
-      'status 不能是 "done"：应为 "queued"、"running"、"waiting_user"、"succeeded"、"failed" ' + '或 "canceled"。',
+    chinese: 'status 不能是 "done"：应为 "queued"、"running"、"waiting_user"、"succeeded"、"failed" 或 "canceled"。',
   },
   {
     kind: 'query',
@@ -203,7 +202,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     english:
       'output_schema cannot be used: its $ref "https://example.org" leads out of the schema; ' +
       'only references that start with # are followed.',
-    chinese: 'output_schema 无法使用：其 $ref "https://example.org" 指向 schema 之外；只支持以 # ' + '开头的引用。',
+    chinese: 'output_schema 无法使用：其 $ref "https://example.org" 指向 schema 之外；只支持以 # 开头的引用。',
   },
   {
     kind: 'setting',
@@ -258,9 +257,8 @@ export const BAD_INPUTS: readonly BadInput[] = [
   {
     kind: 'setting',
     value: { cluster: { lease: 1 } },
-    english:
-      'config.json: There is no "lease" in cluster; there are files, lease_sec, gone_sec, ' + 'connections, url.',
-    chinese: 'config.json：cluster 中没有 "lease"；可用的有 files, lease_sec, gone_sec, connections, ' + 'url。',
+    english: 'config.json: There is no "lease" in cluster; there are files, lease_sec, gone_sec, connections, url.',
+    chinese: 'config.json：cluster 中没有 "lease"；可用的有 files, lease_sec, gone_sec, connections, url。',
   },
   {
     kind: 'setting',
@@ -277,7 +275,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
   {
     kind: 'setting',
     value: { env_passthrough: ['*'] },
-    english: 'config.json: env_passthrough[0] cannot be "*": it takes the name of an environment ' + 'variable.',
+    english: 'config.json: env_passthrough[0] cannot be "*": it takes the name of an environment variable.',
     chinese: 'config.json：env_passthrough[0] 不能是 "*"：应为环境变量名。',
   },
   {
@@ -292,7 +290,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     english:
       'config.json: public_url cannot be "x": it takes an address such as ' +
       'https://parley.example.org, without a path.',
-    chinese: 'config.json：public_url 不能是 "x"：应为形如 https://parley.example.org 的地址，' + '不含路径。',
+    chinese: 'config.json：public_url 不能是 "x"：应为形如 https://parley.example.org 的地址，不含路径。',
   },
   {
     kind: 'setting',
@@ -315,8 +313,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     english:
       'config.json: webhooks[0].name cannot be "a b": it takes 1 to 64 letters, digits and . _ ' +
       '-. webhooks[0].events is empty.',
-    chinese:
-      'config.json：webhooks[0].name 不能是 "a b"：应为 1 到 64 个字母、数字和 . _ -。' + 'webhooks[0].events 为空。',
+    chinese: 'config.json：webhooks[0].name 不能是 "a b"：应为 1 到 64 个字母、数字和 . _ -。webhooks[0].events 为空。',
   },
   {
     kind: 'setting',
@@ -396,14 +393,13 @@ export const BAD_INPUTS: readonly BadInput[] = [
     english:
       'Webhook "a": its secret cannot be read: / is not a regular file at that place: it is a ' +
       'folder, a link, a pipe or a device, or a link leads to it.',
-    chinese: 'webhook“a”：无法读取它的密钥：/ 不是普通文件：它是文件夹、链接、管道或设备，' + '或者有链接指向它。',
+    chinese: 'webhook“a”：无法读取它的密钥：/ 不是普通文件：它是文件夹、链接、管道或设备，或者有链接指向它。',
   },
   { kind: 'option', value: 5, english: 'runtime_options takes an object.', chinese: 'runtime_options 必须是对象。' },
   {
     kind: 'option',
     value: { idle_timeout_sec: 0 },
-    english:
-      'Runtime option idle_timeout_sec cannot be 0: it takes seconds: a number above 0, at ' + 'most 3153600000.',
+    english: 'Runtime option idle_timeout_sec cannot be 0: it takes seconds: a number above 0, at most 3153600000.',
     chinese: '运行时选项 idle_timeout_sec 不能是 0：应为秒数：大于 0，最多 3153600000。',
   },
   {
@@ -412,7 +408,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     english:
       'Runtime option turn_timeout_sec cannot be "long": it takes seconds: a number above 0, ' +
       'at most 3153600000, or null for no limit.',
-    chinese: '运行时选项 turn_timeout_sec 不能是 "long"：应为秒数：大于 0，最多 3153600000；null ' + '表示不限。',
+    chinese: '运行时选项 turn_timeout_sec 不能是 "long"：应为秒数：大于 0，最多 3153600000；null 表示不限。',
   },
   {
     kind: 'option',
@@ -423,7 +419,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
   {
     kind: 'option',
     value: { auto_decide_policy: 'guess' },
-    english: 'Runtime option auto_decide_policy cannot be "guess": it takes "engine_judgement" or ' + '"use_default".',
+    english: 'Runtime option auto_decide_policy cannot be "guess": it takes "engine_judgement" or "use_default".',
     chinese: '运行时选项 auto_decide_policy 不能是 "guess"：应为 "engine_judgement" 或 "use_default"。',
   },
   {
@@ -462,8 +458,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     english:
       'PARLEY_TOKEN is too easy to guess: it has 5 characters, and 32 are the least. Make one: ' +
       'PARLEY_TOKEN=$(openssl rand -hex 32)',
-    chinese:
-      'PARLEY_TOKEN 太容易猜到：只有 5 个字符，至少需要 32 个。请生成一个：' + 'PARLEY_TOKEN=$(openssl rand -hex 32)',
+    chinese: 'PARLEY_TOKEN 太容易猜到：只有 5 个字符，至少需要 32 个。请生成一个：PARLEY_TOKEN=$(openssl rand -hex 32)',
   },
   {
     kind: 'token',
@@ -471,7 +466,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
     english:
       'PARLEY_TOKEN is too easy to guess: it repeats itself or follows a pattern. Make one: ' +
       'PARLEY_TOKEN=$(openssl rand -hex 32)',
-    chinese: 'PARLEY_TOKEN 太容易猜到：内容重复或有规律。请生成一个：PARLEY_TOKEN=$(openssl rand -hex ' + '32)',
+    chinese: 'PARLEY_TOKEN 太容易猜到：内容重复或有规律。请生成一个：PARLEY_TOKEN=$(openssl rand -hex 32)',
   },
   {
     kind: 'token',
@@ -521,14 +516,13 @@ export const BAD_INPUTS: readonly BadInput[] = [
   {
     kind: 'answer',
     value: [{ properties: { size: { type: ['integer', 'null'] } } }, { size: 'x' }],
-    english:
-      'The answer does not match the form of the question: size cannot be "x": it takes a ' + 'whole number or null.',
+    english: 'The answer does not match the form of the question: size cannot be "x": it takes a whole number or null.',
     chinese: '回答不符合问题要求的格式：size 不能是 "x"：应为整数或 null。',
   },
   {
     kind: 'answer',
     value: [{ properties: { sizes: { minItems: 2 } } }, { sizes: [1] }],
-    english: 'The answer does not match the form of the question: sizes is too short: it takes at ' + 'least 2 items.',
+    english: 'The answer does not match the form of the question: sizes is too short: it takes at least 2 items.',
     chinese: '回答不符合问题要求的格式：sizes 太短：至少 2 项。',
   },
   {
@@ -542,14 +536,13 @@ export const BAD_INPUTS: readonly BadInput[] = [
   {
     kind: 'answer',
     value: [{ properties: { name: { maxLength: 2 } } }, { name: 'abc' }],
-    english:
-      'The answer does not match the form of the question: name has 3 characters: the most is ' + '2 characters.',
+    english: 'The answer does not match the form of the question: name has 3 characters: the most is 2 characters.',
     chinese: '回答不符合问题要求的格式：name 有 3 个字符：最多 2 个字符。',
   },
   {
     kind: 'answer',
     value: [{ type: 'object' }, null],
-    english: 'The answer does not match the form of the question: The answer cannot be null: it takes ' + 'an object.',
+    english: 'The answer does not match the form of the question: The answer cannot be null: it takes an object.',
     chinese: '回答不符合问题要求的格式：回答不能是 null：应为对象。',
   },
   {
@@ -561,7 +554,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
   {
     kind: 'answer',
     value: [{ properties: { a: { multipleOf: 5 }, b: { exclusiveMinimum: 0 } } }, { a: 3, b: 0 }],
-    english: 'The answer does not match the form of the question: a cannot be 3: it takes a multiple ' + 'of 5.',
+    english: 'The answer does not match the form of the question: a cannot be 3: it takes a multiple of 5.',
     chinese: '回答不符合问题要求的格式：a 不能是 3：应为 5 的倍数。',
   },
   {
@@ -584,7 +577,6 @@ export const BAD_INPUTS: readonly BadInput[] = [
     english:
       'The answer does not match the form of the question: The answer cannot be 99: it takes ' +
       '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 or one of 2 others.',
-    chinese:
-      '回答不符合问题要求的格式：回答不能是 99：应为 0、1、2、3、4、5、6、7、8、9、10、11 ' + '或其他 2 个之一。',
+    chinese: '回答不符合问题要求的格式：回答不能是 99：应为 0、1、2、3、4、5、6、7、8、9、10、11 或其他 2 个之一。',
   },
 ];

@@ -101,8 +101,8 @@ test('an error from outside is shown, whatever its values are', () => {
     fc.property(terms, fc.jsonValue({ maxDepth: 2 }), (problems, problem) => {
       const error = { code: 'INVALID_ARGUMENT', message: 'A message.', values: { problem, problems } as never };
       expect(explainError(error, LANGUAGE).message).toBe('A message.');
-      const fitting = { ...error, message: String(problem) };
-      if (typeof problem === 'string') expect(typeof explainError(fitting, LANGUAGE).message).toBe('string');
+      if (typeof problem === 'string')
+        expect(typeof explainError({ ...error, message: problem }, LANGUAGE).message).toBe('string');
       expect(explainError({ ...error, values: problem as never }, LANGUAGE).message).toBe('A message.');
     }),
     { numRuns: runs(300) },
