@@ -1,6 +1,6 @@
-// Writes src/contract/ from contract/*.json: types for the compiler, schemas for the validators. Also writes
-// contract/config.schema.json from the schema of the settings. With --check it writes nothing and fails when a file
-// differs.
+// Writes src/contract/ (and the messages of src/client/) from contract/*.json: types for the compiler, schemas for the
+// validators. Also writes contract/config.schema.json from the schema of the settings. With --check it writes nothing
+// and fails when a file differs.
 import { fileURLToPath } from 'node:url';
 import { compile } from 'json-schema-to-typescript';
 import { runnerImport } from 'vite';
@@ -68,6 +68,8 @@ const rasp = await readJson('contract/rasp.schema.json');
 const fcmp = await readJson('contract/fcmp.schema.json');
 const errors = await readJson('contract/errors.json');
 const chineseErrors = await readJson('contract/errors.zh-CN.json');
+const phrases = await readJson('contract/phrases.json');
+const chinesePhrases = await readJson('contract/phrases.zh-CN.json');
 const sticky = await readJson('contract/sticky.json');
 const chart = await readJson('contract/run.statechart.json');
 
@@ -100,7 +102,21 @@ function hintsOf(entries) {
   }
   return all;
 }
-const chinese = Object.entries(chineseErrors).filter(([code]) => code !== '$comment');
+const chineseOfKind = (kind) => {
+  const known = new Set(ofKind(kind).map(([code]) => code));
+  return Object.entries(chineseErrors).filter(([code]) => known.has(code));
+};
+const OF_CLIENT = ['INTERNAL.response_not_json', 'INTERNAL.event_order', 'INTERNAL.response_status'];
+const clientMessages = {
+  ...messagesOf(ofKind('client')),
+  ...Object.fromEntries(OF_CLIENT.map((name) => [name, messagesOf(ofKind('run'))[name]])),
+};
+const clientMessagesFile = [
+  banner('errors.json'),
+  `// The messages of errors that a client itself creates.\n` +
+    `export const CLIENT_MESSAGES = ${JSON.stringify(clientMessages, null, 2)} as const;\n`,
+].join('\n');
+const withoutComment = (texts) => Object.fromEntries(Object.entries(texts).filter(([name]) => name !== '$comment'));
 const union = (name, members) => `export type ${name} =\n  | ${members.join('\n  | ')};\n`;
 const json = (text) =>
   text.replace(
@@ -145,13 +161,28 @@ const files = {
       2,
     )} as const satisfies Record<RequestErrorCode | 'INTERNAL', number>;\n`,
   ].join('\n'),
+  'phrases.ts': [
+    `${banner('phrases.json')}\n// Parts of messages, by name.\n` +
+      `export const PHRASES = ${JSON.stringify(withoutComment(phrases), null, 2)} as const;\n`,
+  ].join('\n'),
+  'client-messages.ts': clientMessagesFile,
   'error-texts-zh-cn.ts': [
-    `${banner('errors.zh-CN.json')}import type { REQUEST_MESSAGES } from './error-codes.js';\n`,
-    '// By the keys of REQUEST_MESSAGES and REQUEST_HINTS. A missing message is shown in English.\n' +
+    `${banner('errors.zh-CN.json and contract/phrases.zh-CN.json')}` +
+      `import type { REQUEST_MESSAGES, RUN_MESSAGES } from './error-codes.js';\n` +
+      `import type { PHRASES } from './phrases.js';\n`,
+    `// By the keys of the English texts. A missing text is shown in English.\n` +
       'export const REQUEST_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof REQUEST_MESSAGES, string>>> = ' +
-      `${JSON.stringify(messagesOf(chinese), null, 2)};\n`,
+      `${JSON.stringify(messagesOf(chineseOfKind('request')), null, 2)};\n`,
     'export const REQUEST_HINTS_ZH_CN: Readonly<Partial<Record<string, string>>> = ' +
-      `${JSON.stringify(hintsOf(chinese), null, 2)};\n`,
+      `${JSON.stringify(hintsOf(chineseOfKind('request')), null, 2)};\n`,
+    'export const RUN_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof RUN_MESSAGES, string>>> = ' +
+      `${JSON.stringify(messagesOf(chineseOfKind('run')), null, 2)};\n`,
+    'export const RUN_HINTS_ZH_CN: Readonly<Partial<Record<string, string>>> = ' +
+      `${JSON.stringify(hintsOf(chineseOfKind('run')), null, 2)};\n`,
+    `export const CLIENT_MESSAGES_ZH_CN: Readonly<Record<string, string>> = ` +
+      `${JSON.stringify(messagesOf(chineseOfKind('client')), null, 2)};\n`,
+    'export const PHRASES_ZH_CN: Readonly<Partial<Record<keyof typeof PHRASES, string>>> = ' +
+      `${JSON.stringify(withoutComment(chinesePhrases), null, 2)};\n`,
   ].join('\n'),
   'chart-names.ts': [
     banner('run.statechart.json and contract/sticky.json'),
@@ -180,9 +211,12 @@ async function configSchema() {
   return `${JSON.stringify(z.toJSONSchema(module.settingsSchema, { io: 'input' }), null, 2)}\n`;
 }
 
+// First, because the source of the settings imports these files.
 await writeOrCheck(
   new Map([
     ...Object.entries(files).map(([name, text]) => [`src/contract/${name}`, text]),
-    ['contract/config.schema.json', await configSchema()],
+    // The client imports no code from outside its folder.
+    ['src/client/client-messages.ts', clientMessagesFile],
   ]),
 );
+await writeOrCheck(new Map([['contract/config.schema.json', await configSchema()]]));

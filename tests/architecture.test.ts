@@ -10,9 +10,10 @@ const root = new URL('..', import.meta.url).pathname;
 // From the bottom up: a room imports only rooms before it.
 const ROOMS = [
   'kernel',
+  'contract',
+  'messages',
   'files',
   'rehearsal',
-  'contract',
   'jsonrpc',
   'run',
   'schema-check',
@@ -42,7 +43,7 @@ const ROOMS = [
 ];
 // Two programs, and a library that others start: they alone touch the process they are in.
 const ENTRIES = new Set(['main.ts', 'rehearsal/main.ts', 'app-server/index.ts']);
-const PURE = new Set(['kernel', 'contract', 'jsonrpc', 'run', 'rasp', 'fcmp']);
+const PURE = new Set(['kernel', 'contract', 'messages', 'jsonrpc', 'run', 'rasp', 'fcmp']);
 
 const ERRORS = JSON.parse(readFileSync(join(root, 'contract/errors.json'), 'utf8')) as Record<
   string,

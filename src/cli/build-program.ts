@@ -1,6 +1,7 @@
 // The command table: every command with its arguments, options and help. The code of a command is loaded only when it
 // runs. docs/reference/cli.md is generated from this table.
 import { Command, type HelpConfiguration, type Option } from 'commander';
+import { safeText } from '../terminal/safe-text.js';
 import { textWidth } from '../terminal/text-width.js';
 import { addAccessCommands } from './commands/access.js';
 import { addOtherCommands } from './commands/other.js';
@@ -9,7 +10,8 @@ import { addReadCommands } from './commands/read.js';
 import { addRunCommands } from './commands/run.js';
 import { examples, type Act } from './commands/shared.js';
 import type { Io } from './io.js';
-import { texts } from './language/language.js';
+import { explainRefusal, texts } from './language/language.js';
+import { explainUsage } from './usage-error.js';
 import { readVersion } from './version.js';
 
 interface ProgramOptions {
@@ -29,7 +31,10 @@ export function buildProgram(io: Io, { printErrors, act }: ProgramOptions): Comm
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => printErrors && io.stderr.write(text),
-      outputError: (text, write) => write(t.parserError(text)),
+      outputError: (text, write) => {
+        const mistake = explainUsage(text);
+        write(mistake === null ? text : `parley: ${safeText(explainRefusal(mistake).message)}\n`);
+      },
     })
     .exitOverride();
   addRunCommands(program, io, act);

@@ -4,8 +4,8 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { refusal } from '../run/request-error.js';
 import type { Io } from './io.js';
 import { openToRead, type ReadData } from './open-data.js';
-import { reasonOf } from '../kernel/system-error.js';
 import { texts } from './language/language.js';
+import { explainReason } from '../messages/system-reason.js';
 
 export interface DataOption {
   readonly data?: string;
@@ -48,6 +48,6 @@ export function checkFolder(path: string, mode: number): void {
     accessSync(path, mode);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      throw refusal('DATA_DIR_UNUSABLE.other', { path, reason: reasonOf(error) });
+      throw refusal('DATA_DIR_UNUSABLE.other', { path, reason: explainReason(error) });
   }
 }

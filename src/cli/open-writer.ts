@@ -23,7 +23,7 @@ import type { Io } from './io.js';
 import { machineOf } from './machine-of.js';
 import { openToWrite } from './open-data.js';
 import { openLogFile } from './open-log.js';
-import { reasonOf } from '../kernel/system-error.js';
+import { explainReason } from '../messages/system-reason.js';
 
 // Creates one folder after the other: a recursive mkdir never returns where nothing can be created, such as in /proc.
 function makeFolder(path: string): void {
@@ -35,7 +35,7 @@ function makeFolder(path: string): void {
   } catch (error) {
     // Another process may have created it at the same time.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw refusal('DATA_DIR_UNUSABLE.not_created', { path, reason: reasonOf(error) });
+      throw refusal('DATA_DIR_UNUSABLE.not_created', { path, reason: explainReason(error) });
   }
 }
 

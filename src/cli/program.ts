@@ -1,7 +1,8 @@
 // Runs the command line: parses the arguments, runs the command, prints refusals and returns the exit code.
+import { explainUsage } from './usage-error.js';
 import { CommanderError } from 'commander';
 import type { RequestErrorCode } from '../contract/error-codes.js';
-import type { Values } from '../kernel/message-template.js';
+import type { Values } from '../kernel/fill-template.js';
 import { buildProgram } from './build-program.js';
 import { EXIT, type Io } from './io.js';
 import { chooseLanguage, explainRefusal, texts } from './language/language.js';
@@ -37,7 +38,10 @@ export async function runCli(args: readonly string[], io: Io): Promise<number> {
     if (error instanceof CommanderError) {
       // Help and version exit with 0. Commander has already printed errors for people.
       if (error.exitCode === 0) return EXIT.ok;
-      if (json) print({ code: 'INVALID_ARGUMENT', message: error.message.replace(/^error: /, '') });
+      if (json)
+        print(
+          explainUsage(error.message) ?? { code: 'INVALID_ARGUMENT', message: error.message.replace(/^error: /, '') },
+        );
       else io.stderr.write(await hintFor(error, args));
       return EXIT.usage;
     }

@@ -14,5 +14,5 @@ export function refusalOf(error: unknown): RequestError | null {
   const damaged = explainSqlite(error.message);
   return damaged === null
     ? refusal('STORE_UNAVAILABLE.database', { reason: error.message })
-    : new RequestError('DATA_DIR_UNUSABLE', damaged);
+    : refusal('DATA_DIR_UNUSABLE.database', { problem: damaged });
 }

@@ -25,7 +25,9 @@ import type {
   Verification,
   VerifyProgress,
 } from './call-types.js';
+import { clientError } from './client-error.js';
 import { ParleyError } from './parley-error.js';
+import type { Values } from '../kernel/fill-template.js';
 import { readFrames, type Frame } from './read-frames.js';
 import type { Reply } from './reply-types.js';
 
@@ -120,11 +122,10 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
         ...(signal ? { signal } : {}),
       });
     } catch (cause) {
-      throw new ParleyError(
-        'UNREACHABLE',
-        `${base === '' ? 'the server' : `the server at ${base}`} cannot be reached: ${reasonOf(cause)}`,
-        { cause },
-      );
+      const reason = reasonOf(cause);
+      throw base === ''
+        ? clientError('UNREACHABLE.no_connection', { reason }, { cause })
+        : clientError('UNREACHABLE.no_connection_to', { url: base, reason }, { cause });
     }
     if (!response.ok) throw await refusalOf(response);
     return response;
@@ -139,8 +140,8 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
       // Another program sent a text that is not JSON. Any other error means that the response is incomplete.
       const { status } = response;
       if (cause instanceof SyntaxError)
-        throw new ParleyError('INTERNAL', `the answer to ${method} ${path} is not JSON`, { status, cause });
-      throw new ParleyError('UNREACHABLE', `the answer of the server broke off: ${reasonOf(cause)}`, { cause });
+        throw clientError('INTERNAL.response_not_json', { method, path }, { status, cause });
+      throw clientError('UNREACHABLE.cut_off', { reason: reasonOf(cause) }, { cause });
     }
   }
 
@@ -172,13 +173,13 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
             pauseMs = FIRST_PAUSE_MS;
             yield frames;
           }
-        throw new ParleyError('UNREACHABLE', 'the connection was closed');
+        throw clientError('UNREACHABLE.closed', {});
       } catch (error) {
         if (signal?.aborted) return;
         const failure =
           error instanceof ParleyError
             ? error
-            : new ParleyError('UNREACHABLE', `the connection was lost: ${reasonOf(error)}`, { cause: error });
+            : clientError('UNREACHABLE.lost', { reason: reasonOf(error) }, { cause: error });
         if (!failure.passing) throw failure;
         onReconnect?.(failure);
       } finally {
@@ -203,7 +204,7 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
         if (event !== 'message') continue;
         const received = JSON.parse(data) as E;
         if (received.seq <= seq) continue;
-        if (received.seq !== seq + 1) throw new ParleyError('INTERNAL', `event ${received.seq} came after ${seq}`);
+        if (received.seq !== seq + 1) throw clientError('INTERNAL.event_order', { seq: received.seq, last: seq });
         seq = received.seq;
         yield received;
       }
@@ -229,7 +230,7 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
         if (error) throw new ParleyError(error.code, error.message, { hint: error.hint, values: error.values });
       }
     }
-    throw new ParleyError('UNREACHABLE', 'the response ended before the result of the check');
+    throw clientError('UNREACHABLE.no_result', {});
   }
 
   return {
@@ -341,7 +342,7 @@ interface VerifyRefusal {
   readonly code: string;
   readonly message: string;
   readonly hint?: string;
-  readonly values?: Record<string, string | number>;
+  readonly values?: Values;
 }
 
 async function refusalOf(response: Response): Promise<ParleyError> {
@@ -350,14 +351,18 @@ async function refusalOf(response: Response): Promise<ParleyError> {
       code?: string;
       message?: string;
       hint?: string;
-      values?: Record<string, string | number>;
+      values?: Values;
       details?: JsonObject;
     };
   } | null;
-  const { code = 'INTERNAL', message = `the server answered ${response.status}` } = body?.error ?? {};
+  const { status } = response;
+  const { code, message } = body?.error ?? {};
+  // Another program answered.
+  if (code === undefined || message === undefined)
+    return clientError('INTERNAL.response_status', { status }, { status });
   // Only known members: another server in between may send others.
   const { hint, values, details } = body?.error ?? {};
-  return new ParleyError(code, message, { status: response.status, hint, values, details });
+  return new ParleyError(code, message, { status, hint, values, details });
 }
 
 // Undefined in a page that was loaded over plain HTTP from another machine, where randomUUID does not exist. Calls

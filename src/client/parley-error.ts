@@ -1,11 +1,12 @@
 // An error response of a server with its code, or the failure to reach the server.
 import type { JsonObject } from '../kernel/json.js';
+import type { Values } from '../kernel/fill-template.js';
 
-interface ParleyErrorOptions extends ErrorOptions {
+export interface ParleyErrorOptions extends ErrorOptions {
   /** The HTTP status; 0, the default, without a complete response. */
   readonly status?: number;
   readonly hint?: string | undefined;
-  readonly values?: Readonly<Record<string, string | number>> | undefined;
+  readonly values?: Values | undefined;
   readonly details?: JsonObject | undefined;
 }
 
@@ -19,8 +20,8 @@ export class ParleyError extends Error {
   readonly status: number;
   /** What the caller can do; undefined if the message contains it. */
   readonly hint: string | undefined;
-  /** The values in the message, by name, for messages in other languages. */
-  readonly values: Readonly<Record<string, string | number>>;
+  /** The values in the message, by name, and in `problems` its phrases, for messages in other languages. */
+  readonly values: Values;
   /** Further facts, depending on the code. */
   readonly details: JsonObject;
 

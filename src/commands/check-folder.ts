@@ -1,5 +1,6 @@
 // Checks the working directory of a new run. The path is resolved once, and the resolved path is both checked and
 // stored: a link that is changed between the check and its use cannot redirect the run.
+import { phrase } from '../messages/phrase.js';
 import { lstatSync, type Stats } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { isWithin, nearestRealPath, realPathOf } from '../files/real-path.js';
@@ -47,7 +48,7 @@ function statOrNull(path: string): Stats | null {
 // `real` is the path after all links are resolved.
 export function checkRoots(path: string, real: string, roots: readonly string[]): void {
   if (roots.some((root) => isWithin(real, realPathOf(root)))) return;
-  const allowed = roots.length === 0 ? 'none are configured' : roots.join(', ');
+  const allowed = roots.length === 0 ? phrase('no_roots') : roots.join(', ');
   throw refusal('PATH_NOT_ALLOWED.outside_roots', { path, allowed });
 }
 

@@ -2,7 +2,9 @@
 // and the library. It is checked as a whole before anything else happens.
 import { z } from 'zod';
 import type { Permission } from '../engines/engine.js';
-import { createZodCheck } from '../kernel/explain-zod-issues.js';
+import { createZodCheck } from '../messages/explain-zod-issues.js';
+import { formText } from '../messages/forms.js';
+import { phrase } from '../messages/phrase.js';
 import type { JsonObject } from '../kernel/json.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import { DEFAULT_OPTIONS } from '../run/default-options.js';
@@ -40,7 +42,7 @@ export interface CreateRunRequest {
 const MAX_LABELS = 100;
 
 // A store truncates a text at a NUL character, so two different texts would become equal.
-const textWithoutNul = z.string().regex(/^[^\u0000]*$/, 'a text without NUL characters');
+const textWithoutNul = z.string().regex(/^[^\u0000]*$/, formText('text_without_nul'));
 export const shortName = textWithoutNul.min(1).max(200);
 // The values are checked elsewhere: runtime options by their own schema, JSON Schemas in worker threads.
 const anyObject = z.record(z.string(), z.unknown());
@@ -48,7 +50,7 @@ const anyObject = z.record(z.string(), z.unknown());
 // Refuses unknown members, so that a typo is reported.
 export const createRunRequest = z.strictObject({
   engine: shortName,
-  prompt: z.string().regex(/\S/, 'a text').max(10_000_000),
+  prompt: z.string().regex(/\S/, formText('text')).max(10_000_000),
   execution_mode: z
     .enum(EXECUTION_MODES)
     .optional()
@@ -65,7 +67,7 @@ export const createRunRequest = z.strictObject({
   model: z
     .string()
     .max(MAX_MODEL_CHARS)
-    .regex(new RegExp(MODEL_PATTERN), `a model name: ${MODEL_RULE}`)
+    .regex(new RegExp(MODEL_PATTERN), formText('model_name', { rule: MODEL_RULE }))
     .optional()
     .meta({ description: 'Default: defaults.model of the settings for this engine, else chosen by the engine.' }),
   permission: z.enum(PERMISSIONS).optional().meta({
@@ -93,7 +95,7 @@ export const createRunRequest = z.strictObject({
   }),
 } satisfies Record<keyof CreateRunRequest, z.ZodType>);
 
-const explain = createZodCheck(createRunRequest, 'request');
+const explain = createZodCheck(createRunRequest, phrase('request'));
 
 export function checkRequest(request: CreateRunRequest): void {
   if (typeof request.model === 'string') checkModel(request.model);

@@ -1,6 +1,7 @@
 // Deletes an ended run: its rows, logs and home, and its workspace if Parley created it. The folder of the run is first
 // renamed (put aside), then the rows are deleted, then the renamed folder is removed. After a crash in between, the
 // next start finishes or reverts the deletion, depending on whether the rows still exist.
+import { phrase } from '../messages/phrase.js';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { listFolder } from '../files/list-folder.js';
@@ -50,7 +51,7 @@ export async function deleteRun(
   // A run that continues this one may be working in its home.
   const { home, continue_from: continues } = run?.spec ?? { home: null };
   const sharer = home === null || continues !== undefined ? null : await deps.store.findInHome(home, runId);
-  if (sharer) return expectDeleted(runId, 'session_in_use', `Run ${sharer}`);
+  if (sharer) return expectDeleted(runId, 'session_in_use', phrase('run_named', { run: sharer }));
   // Another host may start a run in this folder at any time, so the files are removed only after the rows, by the host
   // that has them.
   if (deps.files.layout !== 'single')
@@ -69,7 +70,7 @@ export async function deleteRun(
   expectDeleted(runId, outcome);
 }
 
-function expectDeleted(runId: string, outcome: DeleteOutcome, sharer = 'Another run'): void {
+function expectDeleted(runId: string, outcome: DeleteOutcome, sharer = phrase('another_run')): void {
   if (outcome === 'deleted') return;
   if (outcome === 'not_ended') throw refusal('RUN_NOT_ENDED.delete', { run: runId });
   if (outcome !== 'session_in_use') throw refusal('RUN_NOT_FOUND.unknown', { run: runId });

@@ -1,5 +1,6 @@
 // Answers a question: a person replies, or the policy decides when its time has expired. Each question accepts exactly
 // one answer.
+import { phrase } from '../messages/phrase.js';
 import { toTimestamp } from '../kernel/clock.js';
 import { canonicalText, isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { NO_FACTS } from '../run/guards.js';
@@ -114,7 +115,7 @@ async function checkForm(form: JsonObject, response: Json | undefined, actor: Ac
   const problem = await schemaChecks.explainValue({
     schema: form,
     value: response ?? null,
-    name: 'answer',
+    name: phrase('answer'),
     ...(actor ? { caller: actorKey(actor) } : {}),
   });
   if (problem !== null) throw refusal('INVALID_ARGUMENT.answer_form', { problem });

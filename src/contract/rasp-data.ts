@@ -129,10 +129,10 @@ export interface RaspError {
 code: string
 message: string
 /**
- * The values in the message, by name.
+ * The values in the message, by name; `problems`: the phrases from which values were made (contract/phrases.json), with `value`, the name of the value.
  */
 values?: {
-[k: string]: string | number
+[k: string]: string | number | RaspJson[]
 } | undefined
 /**
  * What the caller can do about it.

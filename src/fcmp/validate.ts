@@ -1,7 +1,7 @@
 // Checks events against contract/fcmp.schema.json; state and interaction events each time one is created.
 import { fcmpSchema } from '../contract/schemas.js';
 import { invariant } from '../kernel/invariant.js';
-import { createValidator } from '../kernel/validator.js';
+import { createValidator } from '../messages/validator.js';
 import type { FcmpType } from './event.js';
 
 const validator = createValidator(fcmpSchema);

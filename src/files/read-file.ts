@@ -17,6 +17,8 @@ import {
   statSync,
   type Stats,
 } from 'node:fs';
+import type { Phrase } from '../kernel/fill-template.js';
+import { phrase, textOf } from '../messages/phrase.js';
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 
 export interface FileRules {
@@ -32,6 +34,13 @@ export type FilePath = string | Buffer;
 // The path is not a regular file, or the file is too large.
 export class UnsafeFileError extends Error {
   override readonly name = 'UnsafeFileError';
+  // The message for other languages.
+  readonly phrase: Phrase;
+
+  constructor(problem: Phrase) {
+    super(textOf(problem));
+    this.phrase = problem;
+  }
 }
 
 export const SMALL_FILE: FileRules = { maxBytes: 1024 * 1024 };
@@ -198,14 +207,11 @@ function isAtSync(fd: number, { dev, ino }: Stats, path: string): boolean {
 }
 
 function checkSize(path: string, size: number, maxBytes: number): void {
-  if (size > maxBytes) throw new UnsafeFileError(`${path} has ${size} bytes; at most ${maxBytes} are read`);
+  if (size > maxBytes) throw new UnsafeFileError(phrase('large_file', { path, size, limit: maxBytes }));
 }
 
 function notAFile(path: FilePath): UnsafeFileError {
-  return new UnsafeFileError(
-    `${path.toString()} is not a regular file at that place: it is a folder, a link, a pipe or a device, or a ` +
-      'link leads to it',
-  );
+  return new UnsafeFileError(phrase('odd_file', { path: path.toString() }));
 }
 
 function nullIfMissing(error: unknown, path: FilePath): null {

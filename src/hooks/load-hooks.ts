@@ -4,7 +4,9 @@ import { HOOK_EVENTS } from '../run/hook-event.js';
 import type { WebhookSetting } from '../settings/settings.js';
 import type { Hook } from '../journal/deps.js';
 import { refusal, type RequestError } from '../run/request-error.js';
-import { reasonOf } from '../kernel/system-error.js';
+import { phrase } from '../messages/phrase.js';
+import type { Phrase } from '../kernel/fill-template.js';
+import { explainReason } from '../messages/system-reason.js';
 
 export interface SendingHook extends Hook {
   readonly url: string;
@@ -37,22 +39,23 @@ function loadKey(
   env: Readonly<Record<string, string | undefined>>,
 ): Buffer {
   const secret = variable === undefined ? readSecret(name, file) : (env[variable] ?? '');
-  const place = variable === undefined ? `the file ${file}` : `the environment variable ${variable}`;
-  if (secret === '') throw refuse(name, `${place} has no secret in it`);
+  const place = variable === undefined ? phrase('the_file', { file }) : phrase('the_variable', { name: variable });
+  if (secret === '') throw refuse(name, phrase('no_secret', { place }));
   const key = toKey(secret);
-  if (key === null) throw refuse(name, `what follows ${PREFIX} in ${place} is not base64`);
-  if (key.length < LEAST_BYTES) throw refuse(name, `the secret in ${place} is shorter than ${LEAST_BYTES} bytes`);
+  if (key === null) throw refuse(name, phrase('secret_not_base64', { prefix: PREFIX, place }));
+  if (key.length < LEAST_BYTES) throw refuse(name, phrase('secret_short', { place, least: LEAST_BYTES }));
   return key;
 }
 
 function readSecret(name: string, path: string): string {
+  let text: string | null;
   try {
-    const text = readTextSync(path, OWN_FILE);
-    if (text === null) throw new Error(`there is no file ${path}`);
-    return text.trim();
+    text = readTextSync(path, OWN_FILE);
   } catch (error) {
-    throw refuse(name, `its secret cannot be read: ${reasonOf(error)}`);
+    throw refuse(name, phrase('secret_unreadable', { reason: explainReason(error) }));
   }
+  if (text === null) throw refuse(name, phrase('secret_unreadable', { reason: phrase('no_file', { file: path }) }));
+  return text.trim();
 }
 
 // Standard Webhooks write a key as base64 after a prefix; any other text is the key itself.
@@ -62,6 +65,6 @@ function toKey(secret: string): Buffer | null {
   return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : null;
 }
 
-function refuse(name: string, why: string): RequestError {
+function refuse(name: string, why: Phrase): RequestError {
   return refusal('INVALID_ARGUMENT.webhook', { webhook: name, problem: why });
 }

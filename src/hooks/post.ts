@@ -7,7 +7,7 @@ import type { Delivery } from '../store/store.js';
 import type { SendingHook } from './load-hooks.js';
 import { signedHeaders } from './sign.js';
 import { createMessages, verbatim, type Message } from '../kernel/message.js';
-import { explainReason } from '../kernel/system-error.js';
+import { reasonMessage } from '../messages/system-reason.js';
 
 const LIMIT_MS = 10_000;
 const ERROR_CHARS = 300;
@@ -72,6 +72,6 @@ export async function post(
 }
 
 function describe(error: unknown): Message {
-  const reason = explainReason(error);
+  const reason = reasonMessage(error);
   return reason.key === '' ? verbatim(clip(redact(reason.text), ERROR_CHARS)) : reason;
 }

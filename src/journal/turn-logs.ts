@@ -1,5 +1,6 @@
 // Where the output of a turn is stored, and at which offset the turn starts: at 0 in its own log, or at the end of the
 // previous turn in the log of a resident engine.
+import { phrase } from '../messages/phrase.js';
 import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -70,7 +71,7 @@ const MOST_HOLLOW = 100;
 async function sizeOf(file: FileHandle, path: string): Promise<number> {
   const { size, blocks } = await file.stat();
   if (size > SUSPECT_BYTES && blocks * 512 * MOST_HOLLOW < size)
-    throw new UnsafeFileError(`${path} has ${size} bytes, almost all of them holes: it is not what the engine printed`);
+    throw new UnsafeFileError(phrase('hollow_file', { path, size }));
   return size;
 }
 

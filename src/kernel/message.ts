@@ -1,7 +1,7 @@
 // A text for people that can be shown in another language: the key of its template, its values and the English text.
 // The code that reports something knows only English; the command line fills the template of its language. Messages
 // are plain data, so they also cross a process boundary.
-import { fillTemplate, type ValuesOf } from './message-template.js';
+import { fillTemplate, type NameIn } from './fill-template.js';
 
 export interface Message {
   readonly key: string;
@@ -12,6 +12,11 @@ export interface Message {
 // A value may be a message of its own, or a list.
 export type MessageValue = string | number | Message | readonly (string | number)[];
 type MessageValues = Readonly<Record<string, MessageValue>>;
+
+// The argument list after a template: empty if the template has no values.
+type ValuesOf<T extends string> = [NameIn<T>] extends [never]
+  ? []
+  : [values: Readonly<Record<NameIn<T>, MessageValue>>];
 
 // A text that exists in English only, such as the message of a library.
 export function verbatim(text: string): Message {
@@ -26,7 +31,7 @@ export interface Translation {
 
 // Returns the function that creates the messages of these templates: keys and values are checked by the compiler.
 export function createMessages<const T extends Readonly<Record<string, string>>>(templates: T) {
-  return <K extends keyof T & string>(key: K, ...[values]: ValuesOf<T[K], MessageValue>): Message => {
+  return <K extends keyof T & string>(key: K, ...[values]: ValuesOf<T[K]>): Message => {
     const all: MessageValues = values ?? {};
     return { key, values: all, text: fillTemplate(templates[key] as string, mapValues(all, english)) };
   };

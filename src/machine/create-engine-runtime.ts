@@ -1,4 +1,5 @@
 // Implements EngineRuntime for this machine, with one private home per run.
+import { formOf } from '../messages/forms.js';
 import { randomUUID } from 'node:crypto';
 import { toTimestamp, type Clock } from '../kernel/clock.js';
 import type { Timers } from '../process/timers.js';
@@ -74,13 +75,14 @@ export function createEngineRuntime(
     probeResume: (engine) => knowledge.learn(engine),
     explainUnusable: (engine, model) => {
       const { program, by } = findProgram(engine, machine, settings);
-      const { binary, install } = engine.probe;
+      const { binary } = engine.probe;
+      const install = formOf(engine.probe.install);
       if (program === null)
         return by === 'PATH'
           ? refusal('ENGINE_NOT_INSTALLED.path', { program: binary, install })
           : refusal('ENGINE_NOT_INSTALLED.configured', { program: binary, place: by });
       const at = logins.refusedAt(engine, model);
-      const login = engine.home.howToLogIn;
+      const login = formOf(engine.home.howToLogIn);
       return at === null ? null : refusal('ENGINE_LOGGED_OUT', { engine: engine.name, time: toTimestamp(at), login });
     },
     noteLogin: (engine, model, isAccepted) => logins.note(engine, model, isAccepted),

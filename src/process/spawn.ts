@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { access, constants, stat } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { invariant } from '../kernel/invariant.js';
-import { reasonOf } from '../kernel/system-error.js';
+import { explainReason } from '../messages/system-reason.js';
 import { runError, type RunError } from '../run/run-error.js';
 import { MARK_NAME } from './process-table.js';
 
@@ -92,6 +92,6 @@ export async function explainDirectory(path: string): Promise<RunError | null> {
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT')
       return runError('WORKING_FOLDER_UNUSABLE.missing', { path });
-    return runError('WORKING_FOLDER_UNUSABLE.other', { path, reason: reasonOf(error) });
+    return runError('WORKING_FOLDER_UNUSABLE.other', { path, reason: explainReason(error) });
   }
 }

@@ -1,7 +1,7 @@
 // Checks events against contract/rasp.schema.json. State and interaction events are checked each time one is created:
 // they are few, and the state of every run depends on them.
 import { raspSchema } from '../contract/schemas.js';
-import { createValidator } from '../kernel/validator.js';
+import { createValidator } from '../messages/validator.js';
 import { invariant } from '../kernel/invariant.js';
 import type { RaspType } from './event.js';
 

@@ -1,5 +1,7 @@
 // How a turn ended: one table, read from the top; the first line that fits decides.
 // Exit code 0 is never success by itself: every one of the CLIs exits 0 after some failures.
+import type { Phrase } from '../kernel/fill-template.js';
+import { phraseOfError } from '../messages/message-template.js';
 import type { RunEvent } from '../contract/chart-names.js';
 import { invariant } from '../kernel/invariant.js';
 import type { Json, JsonObject } from '../kernel/json.js';
@@ -22,7 +24,7 @@ export type OutputCheck =
   | { readonly kind: 'not_asked' }
   | { readonly kind: 'valid'; readonly value: Json }
   // Without problems: it is not JSON.
-  | { readonly kind: 'invalid'; readonly problems: string | null };
+  | { readonly kind: 'invalid'; readonly problems: readonly Phrase[] | null };
 
 export interface TurnFacts {
   readonly mode: ExecutionMode;
@@ -232,7 +234,7 @@ function describe(question: Question): JsonObject {
 export function asResumeFailure(cause: RunError | RequestError): RunError {
   if (cause.code === 'SESSION_RESUME_FAILED') return cause;
   return {
-    ...runError('SESSION_RESUME_FAILED.cause', { reason: cause.message }),
+    ...runError('SESSION_RESUME_FAILED.cause', { reason: phraseOfError(cause) }),
     details: { ...('details' in cause ? cause.details : {}), cause: { code: cause.code, message: cause.message } },
   };
 }
@@ -301,7 +303,7 @@ function needsInput(facts: TurnFacts) {
 function outputInvalid(facts: TurnFacts) {
   const problems = facts.output.kind === 'invalid' ? facts.output.problems : null;
   const error =
-    problems === null ? runError('OUTPUT_INVALID.not_json') : runError('OUTPUT_INVALID.schema', { problems });
+    problems === null ? runError('OUTPUT_INVALID.not_json') : runError('OUTPUT_INVALID.schema', { problem: problems });
   return fail(facts, error, 'completed');
 }
 

@@ -1,12 +1,12 @@
 // Which model names a caller may give. A name never starts with a dash, so no engine can take it for an option.
+import { phrase } from '../messages/phrase.js';
 import { refusal } from './request-error.js';
 
 export const MAX_MODEL_CHARS = 200;
 
 export const MODEL_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_./:@+-]*$';
 
-export const MODEL_RULE =
-  'it starts with a letter or a digit, then letters, digits and _ . / : @ + - follow, at most 200 in all';
+export const MODEL_RULE = phrase('model_rule', { limit: MAX_MODEL_CHARS });
 
 const MODEL_NAME = new RegExp(MODEL_PATTERN);
 

@@ -2,7 +2,8 @@
 // a contract file of their own), stored with the run.
 import { RUN_HINTS, RUN_MESSAGES, type RunErrorCode } from '../contract/error-codes.js';
 import type { JsonObject } from '../kernel/json.js';
-import { fillTemplate, type Values, type ValuesOf } from '../kernel/message-template.js';
+import { fillTemplate, type Values } from '../kernel/fill-template.js';
+import { toValues, type ValuesOf } from '../messages/message-template.js';
 import type { WaitErrorCode } from './waiting/wait-error-code.js';
 
 type Messages = typeof RUN_MESSAGES;
@@ -21,11 +22,12 @@ export interface RunError {
 
 export function runError<M extends RunMessage>(name: M, ...[values]: ValuesOf<Messages[M]>): RunError {
   const [code = ''] = name.split('.');
+  const texts = toValues(values ?? {});
   const hint = RUN_HINTS[name] ?? RUN_HINTS[code];
   return {
     code: code as RunError['code'],
-    message: fillTemplate(RUN_MESSAGES[name], values ?? {}),
-    ...(values === undefined ? {} : { values }),
+    message: fillTemplate(RUN_MESSAGES[name], texts),
+    ...(values === undefined ? {} : { values: texts }),
     ...(hint ? { hint } : {}),
   };
 }

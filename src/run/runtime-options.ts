@@ -1,29 +1,30 @@
 // The options with which a caller controls how a run is executed. The schema refuses unknown names, so a typo is
 // reported.
 import { z } from 'zod';
-import { show } from '../kernel/explain-schema-errors.js';
+import { show } from '../messages/explain-schema-errors.js';
+import { formOf, formText } from '../messages/forms.js';
 import { isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { nearestName } from '../kernel/nearest-name.js';
 import { DEFAULT_OPTIONS, LONGEST_SEC } from './default-options.js';
 import { refusal, type RequestError } from './request-error.js';
 
 // Each rule completes the sentence "it takes …".
-const SECONDS = `seconds: a number above 0, at most ${LONGEST_SEC}`;
-const SECONDS_OR_NULL = `${SECONDS}, or null for no limit`;
-const COUNT = 'a whole number of at least 1';
+const SECONDS = formText('seconds', { limit: LONGEST_SEC });
+const SECONDS_OR_NULL = formText('seconds_or_null', { limit: LONGEST_SEC });
+const COUNT = formText('positive_integer');
 const POLICIES = ['engine_judgement', 'use_default'] as const;
 const seconds = (rule: string): z.ZodNumber => z.number(rule).positive(rule).max(LONGEST_SEC, rule);
 
 export const runtimeOptions = z.strictObject({
   interactive_require_user_reply: z
-    .boolean('true or false')
+    .boolean(formText('boolean'))
     .default(DEFAULT_OPTIONS.interactive_require_user_reply)
     .describe('true: only a person answers, however long it takes. false: Parley decides after session_timeout_sec.'),
   session_timeout_sec: seconds(SECONDS)
     .default(DEFAULT_OPTIONS.session_timeout_sec)
     .describe('How long a question waits before it is overdue.'),
   auto_decide_policy: z
-    .enum(POLICIES, POLICIES.map((policy) => `"${policy}"`).join(' or '))
+    .enum(POLICIES, formText('choice', { choices: POLICIES.map((policy) => `"${policy}"`) }))
     .default(DEFAULT_OPTIONS.auto_decide_policy)
     .describe('How Parley decides an overdue question.'),
   max_attempt: z
@@ -66,7 +67,11 @@ export function parseRuntimeOptions(input: Json | undefined, defaults: Partial<T
 function explain(issue: z.core.$ZodIssue | undefined, input: JsonObject): RequestError {
   if (issue?.code === 'unrecognized_keys') return explainUnknown(issue.keys[0] ?? '');
   const name = String(issue?.path[0]);
-  return refusal('INVALID_ARGUMENT.option_value', { name, value: show(input[name]), rule: issue?.message ?? '' });
+  return refusal('INVALID_ARGUMENT.option_value', {
+    name,
+    value: show(input[name]),
+    rule: formOf(issue?.message ?? ''),
+  });
 }
 
 function explainUnknown(name: string): RequestError {

@@ -1,4 +1,6 @@
 // The error of a turn that reached one of its limits: it names the limit, its option, and how to allow more.
+import type { Phrase } from '../kernel/fill-template.js';
+import { phrase, textOf } from '../messages/phrase.js';
 import { runError, type RunError } from './run-error.js';
 import type { RuntimeOptions } from './runtime-options.js';
 
@@ -16,14 +18,17 @@ export function limitReached(name: keyof TurnLimits, limits: TurnLimits | undefi
   const code = CODES[name];
   return seconds === null
     ? runError(`${code}.unknown_limit`)
-    : runError(`${code}.limit`, { time: describeSeconds(seconds), more: seconds * MORE });
+    : runError(`${code}.limit`, { time: phraseOfSeconds(seconds), more: seconds * MORE });
 }
 
 export function describeSeconds(seconds: number): string {
-  if (seconds % 3600 === 0) return plural(seconds / 3600, 'hour');
-  return seconds % 60 === 0 ? plural(seconds / 60, 'minute') : plural(seconds, 'second');
+  return textOf(phraseOfSeconds(seconds));
 }
 
-function plural(count: number, unit: string): string {
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+function phraseOfSeconds(seconds: number): Phrase {
+  if (seconds % 3600 === 0)
+    return seconds === 3600 ? phrase('one_hour') : phrase('hours_count', { count: seconds / 3600 });
+  if (seconds % 60 === 0)
+    return seconds === 60 ? phrase('one_minute') : phrase('minutes_count', { count: seconds / 60 });
+  return seconds === 1 ? phrase('one_second') : phrase('seconds_count', { count: seconds });
 }

@@ -1,6 +1,6 @@
 // Why a turn was not started, where a person can fix it: thrown once, becomes the error of the run.
 import { runError, type RunError, type RunMessage } from './run-error.js';
-import type { ValuesOf } from '../kernel/message-template.js';
+import type { ValuesOf } from '../messages/message-template.js';
 import type { RUN_MESSAGES } from '../contract/error-codes.js';
 
 export class TurnRefusedError extends Error {

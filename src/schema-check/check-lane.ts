@@ -2,7 +2,7 @@
 // has. A job that misses its deadline ends the thread, and the next job gets a new one. Nothing that happens in the
 // thread reaches this process's output or ends this process.
 import { Worker } from 'node:worker_threads';
-import type { SchemaError } from '../kernel/explain-schema-errors.js';
+import type { SchemaError } from '../messages/explain-schema-errors.js';
 
 export interface CheckJob {
   readonly digest: string;

@@ -1,6 +1,8 @@
 // Limits JSON Schemas from callers and engines: in size, depth and number of parts, and without keywords that make a
 // check asynchronous or refer outside the schema. The cost is bounded by these limits for any input.
 import { clip } from '../kernel/redact.js';
+import type { Phrase } from '../kernel/fill-template.js';
+import { phrase } from '../messages/phrase.js';
 
 // A schema of 1,000 members with descriptions has about 100 KiB and 5,000 parts.
 const MAX_CHARS = 256 * 1024;
@@ -36,15 +38,15 @@ interface Part {
   readonly reading: Reading;
 }
 
-// Returns why a schema cannot be used, as a sentence, or null if it is within the limits.
-export function explainBounds(schema: unknown): string | null {
+// Returns why a schema cannot be used, as the end of a sentence, or null if it is within the limits.
+export function explainBounds(schema: unknown): Phrase | null {
   let chars = 0;
   let parts = 0;
   const open: Part[] = [{ value: schema, depth: 0, reading: 'schema' }];
   for (let part = open.pop(); part; part = open.pop()) {
     parts += 1;
     chars += typeof part.value === 'string' ? part.value.length : 8;
-    if (part.depth > MAX_SCHEMA_DEPTH) return `it is nested deeper than ${MAX_SCHEMA_DEPTH} levels`;
+    if (part.depth > MAX_SCHEMA_DEPTH) return phrase('schema_depth', { limit: MAX_SCHEMA_DEPTH });
     if (typeof part.value === 'object' && part.value !== null) {
       if (Array.isArray(part.value) && part.value.length > MAX_PARTS) return tooMany();
       for (const key of Object.keys(part.value)) {
@@ -62,12 +64,12 @@ export function explainBounds(schema: unknown): string | null {
   return null;
 }
 
-function tooLarge(): string {
-  return `it is larger than ${MAX_CHARS / 1024} KiB`;
+function tooLarge(): Phrase {
+  return phrase('schema_size', { limit: MAX_CHARS / 1024 });
 }
 
-function tooMany(): string {
-  return `it has more than ${MAX_PARTS} parts`;
+function tooMany(): Phrase {
+  return phrase('schema_parts', { limit: MAX_PARTS });
 }
 
 function readingOf({ value, reading }: Part, key: string): Reading {
@@ -76,15 +78,10 @@ function readingOf({ value, reading }: Part, key: string): Reading {
   return PLAIN_DATA.has(key) ? 'data' : NAMED_PARTS.has(key) ? 'names' : 'schema';
 }
 
-function explainKeyword(key: string, value: unknown): string | null {
-  if (REFUSED.has(key)) return `it uses ${key}, which Parley does not support`;
-  if (key === '$ref' && (typeof value !== 'string' || !value.startsWith('#'))) {
-    return (
-      `its $ref ${clip(JSON.stringify(value) ?? '', 100)} leads out of the schema; only references that ` +
-      'start with # are followed'
-    );
-  }
-  if (key === '$schema' && value !== DRAFT && value !== `${DRAFT}#`)
-    return `its $schema must be "${DRAFT}", or be left out`;
+function explainKeyword(key: string, value: unknown): Phrase | null {
+  if (REFUSED.has(key)) return phrase('schema_keyword', { keyword: key });
+  if (key === '$ref' && (typeof value !== 'string' || !value.startsWith('#')))
+    return phrase('schema_outside', { reference: clip(JSON.stringify(value) ?? '', 100) });
+  if (key === '$schema' && value !== DRAFT && value !== `${DRAFT}#`) return phrase('schema_draft', { draft: DRAFT });
   return null;
 }

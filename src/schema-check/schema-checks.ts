@@ -10,7 +10,9 @@
 import { createHash } from 'node:crypto';
 import { isDeeperThan } from '../kernel/json.js';
 import { clip } from '../kernel/redact.js';
-import { explainSchemaErrors } from '../kernel/explain-schema-errors.js';
+import { explainSchemaErrors } from '../messages/explain-schema-errors.js';
+import type { Phrase } from '../kernel/fill-template.js';
+import { inOne, phrase } from '../messages/phrase.js';
 import { refusal } from '../run/request-error.js';
 import { CheckLane, type CheckAnswer, type CheckJob, type Unusable } from './check-lane.js';
 import { explainBounds } from './schema-bounds.js';
@@ -28,7 +30,7 @@ export interface ValueCheck {
   readonly schema: object | boolean;
   readonly value: unknown;
   // The name of the value in the explanation.
-  readonly name: string;
+  readonly name: Phrase;
   // The caller that waits for the result, as a key; checks without a key share one place in the queue.
   readonly caller?: string;
   // The caller cannot repeat the check, so it is never refused and runs before checks that can be repeated. The number
@@ -39,7 +41,8 @@ export interface ValueCheck {
 export class SchemaChecks {
   readonly #quick: CheckLane;
   readonly #patient: CheckLane;
-  readonly #deadline: string;
+  // In seconds.
+  readonly #deadline: number;
   readonly #mostWaiting: number;
   readonly #mostPerCaller: number;
   // Digests of schemas that missed the quick deadline, the oldest first.
@@ -55,35 +58,32 @@ export class SchemaChecks {
     this.#mostPerCaller = mostPerCaller ?? LIMITS.mostPerCaller;
     this.#quick = new CheckLane({ ...THREAD, deadlineMs: quickMs });
     this.#patient = new CheckLane({ ...THREAD, deadlineMs: patientMs });
-    this.#deadline = `${patientMs / 1000} s`;
+    this.#deadline = patientMs / 1000;
   }
 
-  // Returns why Parley cannot use this schema, as the end of a sentence ("…: it is nested deeper than 64 levels"), or
+  // Returns why Parley cannot use this schema, as the ends of sentences ("…: it is nested deeper than 64 levels"), or
   // null if it can. Throws a RequestError (QUEUE_FULL) while too many checks of this caller, or too many slow ones, are
   // waiting.
-  async explainSchema(schema: object | boolean, caller?: string): Promise<string | null> {
+  async explainSchema(schema: object | boolean, caller?: string): Promise<readonly Phrase[] | null> {
     const bounds = explainBounds(schema);
-    if (bounds !== null) return bounds;
+    if (bounds !== null) return [bounds];
     const answer = await this.#check(jobOf(schema), { caller });
-    if (answer.overdue) return `it takes longer than ${this.#deadline} to compile`;
+    if (answer.overdue) return [phrase('schema_slow', { limit: this.#deadline })];
     return answer.unusable ? explainUnusable(answer.unusable, schema) : null;
   }
 
-  // Returns a description of the problem, or null if the value is valid.
-  async explainValue({ schema, value, name, caller, mustRun = false }: ValueCheck): Promise<string | null> {
+  // Returns the problems as sentences, or null if the value is valid.
+  async explainValue(check: ValueCheck): Promise<readonly Phrase[] | null> {
+    const { schema, value, name, caller, mustRun = false } = check;
     const bounds = explainBounds(schema);
-    if (bounds !== null) return `the schema cannot be used: ${bounds}`;
-    if (isDeeperThan(value)) return `${name}: is nested deeper than 200 levels`;
+    if (bounds !== null) return unusable([bounds]);
+    if (isDeeperThan(value)) return [phrase('value_depth', { field: name, limit: 200 })];
     const text = JSON.stringify(value);
     if (text.length > MAX_VALUE_CHARS)
-      return `${name}: is larger than ${MAX_VALUE_CHARS / 1024 / 1024} Mi characters and cannot be checked`;
+      return [phrase('value_size', { field: name, limit: MAX_VALUE_CHARS / 1024 / 1024 })];
     const answer = await this.#check({ ...jobOf(schema), value: text }, { caller, first: mustRun });
-    if (answer.overdue)
-      return (
-        `${name}: checking it against the schema took longer than ${this.#deadline} and was stopped; ` +
-        'simplify the schema'
-      );
-    if (answer.unusable) return `the schema cannot be used: ${explainUnusable(answer.unusable, schema)}`;
+    if (answer.overdue) return [phrase('value_slow', { field: name, limit: this.#deadline })];
+    if (answer.unusable) return unusable(explainUnusable(answer.unusable, schema));
     return answer.findings ? explainSchemaErrors(answer.findings, { name, value }) : null;
   }
 
@@ -121,22 +121,26 @@ function jobOf(schema: object | boolean): CheckJob {
   return { digest: createHash('sha256').update(text).digest('hex'), schema: text };
 }
 
-function explainUnusable({ problem, detail = '', errors = [] }: Unusable, schema: object | boolean): string {
+function unusable(problems: readonly Phrase[]): readonly Phrase[] {
+  return [phrase('schema_unusable', { problem: inOne(problems) })];
+}
+
+function explainUnusable({ problem, detail = '', errors = [] }: Unusable, schema: object | boolean): readonly Phrase[] {
   switch (problem) {
     case 'form':
-      return explainSchemaErrors(errors, { name: 'schema', value: schema });
+      return explainSchemaErrors(errors, { name: phrase('schema'), value: schema });
     case 'async':
-      return 'it uses $async, which Parley does not support';
+      return [phrase('schema_keyword', { keyword: '$async' })];
     case 'recursion':
-      return 'it refers to itself without end';
+      return [phrase('schema_recursion')];
     case 'pattern':
-      return 'one of its patterns is not a regular expression';
+      return [phrase('schema_pattern')];
     case 'reference':
-      return `its $ref ${clip(JSON.stringify(detail), 100)} leads nowhere`;
+      return [phrase('schema_reference', { reference: clip(JSON.stringify(detail), 100) })];
     case 'memory':
-      return 'checking it takes more memory than Parley allows';
+      return [phrase('schema_memory')];
     case 'other':
-      return 'a keyword has a value that it cannot have, or an $id or $anchor is used twice';
+      return [phrase('schema_other')];
     default:
       return problem satisfies never;
   }

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { createRunRequest, shortName } from '../commands/create-request.js';
 import { RUN_ERRORS } from '../contract/error-codes.js';
+import { formText } from '../messages/forms.js';
 import { STATES } from '../run/statechart.js';
 import type { RunContract } from '../run/waiting/run-contract.js';
 import { ACTOR_KINDS, EXECUTION_MODES, PERMISSIONS, QUESTION_KINDS, STORED_RUN_ID } from '../store/stored-shapes.js';
@@ -11,13 +12,11 @@ const MAX_PAGE = 500;
 
 export const runId = z
   .string()
-  .regex(/^run_[0-9A-Z]{26}$/, 'the whole id of a run, such as run_ and 26 letters and digits')
+  .regex(/^run_[0-9A-Z]{26}$/, formText('run_id'))
   .meta({ description: 'The id of a run.' });
 // Used in responses: stored ids may have an older form.
 const storedRunId = z.string().regex(STORED_RUN_ID).meta({ description: 'The id of a run.' });
-const interactionId = z
-  .string()
-  .regex(/^int_[0-9A-Z]{26}$/, 'the whole id of a question, such as int_ and 26 letters and digits');
+const interactionId = z.string().regex(/^int_[0-9A-Z]{26}$/, formText('question_id'));
 export const timestamp = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/)
@@ -29,8 +28,14 @@ function wholeNumber(schema: z.ZodNumber) {
     schema,
   );
 }
-export const seq = wholeNumber(z.number('a whole number in decimal digits').int().min(0));
-export const pageSize = wholeNumber(z.number(`a whole number from 1 to ${MAX_PAGE}`).int().min(1).max(MAX_PAGE));
+export const seq = wholeNumber(z.number(formText('decimal_digits')).int().min(0));
+export const pageSize = wholeNumber(
+  z
+    .number(formText('whole_number_between', { least: 1, most: MAX_PAGE }))
+    .int()
+    .min(1)
+    .max(MAX_PAGE),
+);
 const status = z.enum(STATES);
 const executionMode = z.enum(EXECUTION_MODES);
 const permission = z.enum(PERMISSIONS);
@@ -39,12 +44,23 @@ const json = z.unknown();
 const object = z.record(z.string(), json);
 const label = z
   .string()
-  .regex(/^[^=]+=/, 'name=value')
+  .regex(/^[^=]+=/, formText('name_value'))
   .meta({ description: 'name=value' });
 
 const messageValues = z
-  .record(z.string(), z.union([z.string(), z.number()]))
-  .meta({ description: 'The values in the message, by name.' });
+  .record(
+    z.string(),
+    z.union([
+      z.string(),
+      z.number(),
+      z.array(z.object({ value: z.string(), rule: z.string(), values: z.record(z.string(), json).optional() })),
+    ]),
+  )
+  .meta({
+    description:
+      'The values in the message, by name; problems: the phrases from which values were made ' +
+      '(contract/phrases.json), with value, the name of the value.',
+  });
 
 export const errorEnvelope = z
   .strictObject({
@@ -224,7 +240,7 @@ export const inboxPage = z.strictObject({ interactions: z.array(inboxItem), next
 // With Z or an offset. In a URL, an unencoded plus sign arrives as a blank.
 const time = z.preprocess(
   (text) => (typeof text === 'string' ? text.replace(/ (?=\d{2}:?\d{2}$)/, '+') : text),
-  z.iso.datetime({ offset: true, error: 'a time such as 2026-01-31T12:00:00Z' }),
+  z.iso.datetime({ offset: true, error: formText('time_example') }),
 );
 export const streamQuery = z.strictObject({
   cursor: seq
@@ -236,7 +252,13 @@ export const historyQuery = z.strictObject({
   to_seq: seq.optional(),
   from_ts: time.optional(),
   to_ts: time.optional(),
-  limit: wholeNumber(z.number('a whole number from 1 to 5000').int().min(1).max(5000)).default(1000),
+  limit: wholeNumber(
+    z
+      .number(formText('whole_number_between', { least: 1, most: 5000 }))
+      .int()
+      .min(1)
+      .max(5000),
+  ).default(1000),
 });
 const damagedPieces = z
   .array(z.strictObject({ from_seq: z.int(), to_seq: z.int(), message: z.string() }))
@@ -253,7 +275,7 @@ export const historyPage = z
   });
 
 export const logsQuery = z.strictObject({
-  attempt: wholeNumber(z.number('a whole number').int().min(1))
+  attempt: wholeNumber(z.number(formText('integer')).int().min(1))
     .optional()
     .meta({ description: 'The turn; by default the last one.' }),
   stream: z.enum(['stdout', 'stderr']).default('stdout'),

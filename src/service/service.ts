@@ -1,5 +1,6 @@
 // The HTTP service of one data directory: an app with all routes, ready to listen. It owns only its connections; the
 // orchestrator continues without it.
+import { phrase } from '../messages/phrase.js';
 import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { EngineReport } from '../engines/engine-report.js';
@@ -209,7 +210,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   refuseBodiesOfUnknownCallers(app);
   readLargeBodiesInTurn(app);
   limitUnreadBytes(app, new UnreadBytes(limits.unreadBytes));
-  limitExpensive(app, new CallerLimit(limits.expensivePerToken, 'expensive requests'));
+  limitExpensive(app, new CallerLimit(limits.expensivePerToken, phrase('expensive_requests')));
   const shared: RouteContext = {
     ...deps,
     app,

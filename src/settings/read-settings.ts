@@ -3,11 +3,13 @@
 import { join } from 'node:path';
 import { ENGINES } from '../engines/registry.js';
 import { OWN_FILE, readTextSync } from '../files/read-file.js';
-import { explainZodError } from '../kernel/explain-zod-issues.js';
+import { explainZodError } from '../messages/explain-zod-issues.js';
+import type { Phrase } from '../kernel/fill-template.js';
+import { phrase } from '../messages/phrase.js';
 import { isObject, type Json } from '../kernel/json.js';
 import { nearestName } from '../kernel/nearest-name.js';
 import { clip } from '../kernel/redact.js';
-import { reasonOf } from '../kernel/system-error.js';
+import { explainReason } from '../messages/system-reason.js';
 import { refusal } from '../run/request-error.js';
 import { valueAt } from './list-settings.js';
 import { settingsSchema, type Settings, type WebhookSetting } from './settings.js';
@@ -36,50 +38,58 @@ export function checkSettings(path: string, value: Json): Settings {
   const problems = findProblems(value);
   if (problems.length === 0) return settingsSchema.parse(value);
   const more = problems.length - MAX_IN_MESSAGE;
-  const rest = more > 0 ? [`And ${more} more; list them all: parley config check`] : [];
+  const rest = more > 0 ? [phrase('more_settings', { count: more })] : [];
   throw refusal('INVALID_ARGUMENT.setting', {
     file: path,
-    problem: [...problems.slice(0, MAX_IN_MESSAGE), ...rest].join(' '),
+    problem: [...problems.slice(0, MAX_IN_MESSAGE), ...rest],
   });
 }
 
 // Returns all problems of the content of config.json, each as a sentence.
-export function findProblems(value: Json): readonly string[] {
+export function findProblems(value: Json): readonly Phrase[] {
   const { error } = settingsSchema.safeParse(value);
   // Unknown names of settings have their own sentences.
   const issues = (error?.issues ?? []).filter(({ code, path }) => code !== 'unrecognized_keys' || path.length > 0);
-  const part = { name: 'config', value, schema: settingsSchema };
+  const part = { name: phrase('config'), value, schema: settingsSchema };
   const webhooks = settingsSchema.shape.webhooks.safeParse(valueAt(value, 'webhooks'));
   return [
     ...explainUnknownSettings(value),
-    ...new Set(issues.map((issue) => explainZodError({ issues: [issue] }, part))),
+    ...withoutRepeats(issues.flatMap((issue) => explainZodError({ issues: [issue] }, part))),
     ...explainUnknownEngines('engines', valueAt(value, 'engines')),
     ...explainUnknownEngines('defaults.model', valueAt(value, 'defaults.model')),
     ...(webhooks.success ? explainWebhooks(webhooks.data) : []),
   ];
 }
 
-function explainUnknownSettings(value: Json): readonly string[] {
+function withoutRepeats(sentences: readonly Phrase[]): readonly Phrase[] {
+  return [...new Map(sentences.map((sentence) => [JSON.stringify(sentence), sentence])).values()];
+}
+
+function explainUnknownSettings(value: Json): readonly Phrase[] {
   const names = Object.keys(settingsSchema.shape);
   return namesIn(value)
     .filter((name) => !names.includes(name))
-    .map((name) => `There is no setting "${clip(name, MAX_NAME_CHARS)}". ${proposeName(name, names, 'settings')}`);
+    .map((text) => {
+      const name = clip(text, MAX_NAME_CHARS);
+      const nearest = nearestName(text, names);
+      return nearest === null
+        ? phrase('no_setting', { name, names: names.join(', ') })
+        : phrase('misspelled_setting', { name, nearest });
+    });
 }
 
 // The record of engines takes any name, so an unknown engine would be ignored without a message.
-function explainUnknownEngines(setting: string, value: Json | undefined): readonly string[] {
+function explainUnknownEngines(setting: string, value: Json | undefined): readonly Phrase[] {
   const names = ENGINES.map(({ name }) => name);
   return namesIn(value)
     .filter((name) => !names.includes(name))
-    .map(
-      (name) =>
-        `${setting}: there is no engine "${clip(name, MAX_NAME_CHARS)}". ${proposeName(name, names, 'engines')}`,
-    );
-}
-
-function proposeName(name: string, known: readonly string[], kind: string): string {
-  const nearest = nearestName(name, known);
-  return nearest === null ? `The ${kind} are ${known.join(', ')}.` : `Did you mean "${nearest}"?`;
+    .map((text) => {
+      const name = clip(text, MAX_NAME_CHARS);
+      const nearest = nearestName(text, names);
+      return nearest === null
+        ? phrase('no_engine', { setting, name, names: names.join(', ') })
+        : phrase('misspelled_engine', { setting, name, nearest });
+    });
 }
 
 function namesIn(value: Json | undefined): readonly string[] {
@@ -87,31 +97,26 @@ function namesIn(value: Json | undefined): readonly string[] {
 }
 
 // Rules that involve several fields. The address is not repeated, because it may be a secret itself.
-function explainWebhooks(webhooks: readonly WebhookSetting[]): readonly string[] {
+function explainWebhooks(webhooks: readonly WebhookSetting[]): readonly Phrase[] {
   const problems = webhooks.flatMap(({ name, url, secret_env: env, secret_file: file }, index) => [
     explainUrl(name, url),
-    (env === undefined) === (file === undefined)
-      ? `Webhook "${name}": set exactly one of secret_env and secret_file.`
-      : null,
-    webhooks.findIndex((other) => other.name === name) === index ? null : `Two webhooks are called "${name}".`,
+    (env === undefined) === (file === undefined) ? phrase('one_secret', { webhook: name }) : null,
+    webhooks.findIndex((other) => other.name === name) === index ? null : phrase('same_webhook', { webhook: name }),
   ]);
   return problems.filter((problem) => problem !== null);
 }
 
-function explainUrl(name: string, text: string): string | null {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
-    return `Webhook "${name}": its url does not begin with http:// or https://.`;
+function explainUrl(name: string, text: string): Phrase | null {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return phrase('webhook_scheme', { webhook: name });
   const url = new URL(text);
-  return url.username === '' && url.password === ''
-    ? null
-    : `Webhook "${name}": its url has a user or a password in it; put the secret into secret_env or secret_file.`;
+  return url.username === '' && url.password === '' ? null : phrase('webhook_credentials', { webhook: name });
 }
 
 function readIfThere(path: string): string | null {
   try {
     return readTextSync(path, OWN_FILE);
   } catch (error) {
-    throw refusal('INVALID_ARGUMENT.settings_unreadable', { file: path, reason: reasonOf(error) });
+    throw refusal('INVALID_ARGUMENT.settings_unreadable', { file: path, reason: explainReason(error) });
   }
 }
 

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Permission } from '../engines/engine.js';
 import { ENGINES } from '../engines/registry.js';
 import type { ExecutionMode } from '../run/attempt.js';
+import { formText } from '../messages/forms.js';
 import { DEFAULT_OPTIONS, LONGEST_SEC } from '../run/default-options.js';
 import { HOOK_EVENTS, type HookEvent } from '../run/hook-event.js';
 import { MAX_MODEL_CHARS, MODEL_PATTERN, MODEL_RULE } from '../run/model-name.js';
@@ -12,8 +13,8 @@ import { MAX_MODEL_CHARS, MODEL_PATTERN, MODEL_RULE } from '../run/model-name.js
 const count = z.int().min(1);
 const seconds = z.number().positive().max(LONGEST_SEC);
 // The message of a form completes the sentence "it takes …".
-const variableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable');
-const absolutePath = z.string().regex(/^\//, 'an absolute path');
+const variableName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, formText('variable_name'));
+const absolutePath = z.string().regex(/^\//, formText('absolute_path'));
 
 const modes = ['auto', 'interactive'] as const satisfies readonly ExecutionMode[];
 const permissions = ['read-only', 'workspace-write', 'full'] as const satisfies readonly Permission[];
@@ -43,7 +44,7 @@ function whenEmpty<T extends z.ZodType>(meaning: string, schema: T): T {
 const webhook = z.strictObject({
   name: z
     .string()
-    .regex(/^[\w.-]{1,64}$/, '1 to 64 letters, digits and . _ -')
+    .regex(/^[\w.-]{1,64}$/, formText('webhook_name'))
     .describe('A unique name.'),
   url: z.string().describe('An http or https URL without credentials.'),
   secret_env: variableName
@@ -53,7 +54,7 @@ const webhook = z.strictObject({
   events: z
     .array(z.enum(HOOK_EVENTS as readonly [HookEvent, ...HookEvent[]]))
     .min(1)
-    .refine((events) => new Set(events).size === events.length, 'each event once')
+    .refine((events) => new Set(events).size === events.length, formText('each_event_once'))
     .exactOptional()
     .meta({ uniqueItems: true, description: 'The events to send; default: all.' }),
 });
@@ -115,7 +116,7 @@ export const settingsSchema = z
                 z
                   .string()
                   .max(MAX_MODEL_CHARS)
-                  .regex(new RegExp(MODEL_PATTERN), `a model name: ${MODEL_RULE}`)
+                  .regex(new RegExp(MODEL_PATTERN), formText('model_name', { rule: MODEL_RULE }))
                   .describe('The model of new runs of this engine.'),
               ),
             )
@@ -157,18 +158,14 @@ export const settingsSchema = z
     ),
     allowed_hosts: atOnce(
       z
-        .array(z.string().regex(/^[^\s/]+$/, 'a host name as in a Host header, without a path'))
+        .array(z.string().regex(/^[^\s/]+$/, formText('host_name')))
         .default([])
         .describe('Further names of the server, as in a Host header: with the port, unless it is 80.'),
     ),
     public_url: whenEmpty(
       'the listening address',
       afterRestart(
-        orNull(
-          z
-            .string()
-            .regex(/^https?:\/\/[^/?#\s]+\/?$/, 'an address such as https://parley.example.org, without a path'),
-        ).describe(
+        orNull(z.string().regex(/^https?:\/\/[^/?#\s]+\/?$/, formText('public_address'))).describe(
           'The address that people use, for links, QR codes, webhooks and Secure cookies; default: the address on ' +
             'which the server listens.',
         ),
@@ -176,7 +173,7 @@ export const settingsSchema = z
     ),
     trusted_proxies: afterRestart(
       z
-        .array(z.string().regex(/^[0-9A-Fa-f:.]+(\/\d{1,3})?$/, 'an IP address or a network such as 10.0.0.0/8'))
+        .array(z.string().regex(/^[0-9A-Fa-f:.]+(\/\d{1,3})?$/, formText('ip_or_network')))
         .default([])
         .describe('Addresses or networks (CIDR) of proxies whose X-Forwarded-For header is trusted.'),
     ),
@@ -224,7 +221,7 @@ export const settingsSchema = z
           connections: z.int().min(2).max(100).default(10).describe('The most connections of a host to the database.'),
           url: whenEmpty(
             'the loopback address',
-            orNull(z.string().regex(/^https?:\/\//, 'an address that begins with http:// or https://')).describe(
+            orNull(z.string().regex(/^https?:\/\//, formText('http_address'))).describe(
               'The address at which other hosts and commands reach this server; default: the address on which it ' +
                 'listens, if that is a loopback address.',
             ),

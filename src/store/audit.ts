@@ -2,6 +2,7 @@
 // Rows are only appended. Each row's digest covers the digest before it, and the head row names the last one, so a
 // changed, removed or reordered row is detected. A journal whose head is missing, or that has rows after its head, is
 // continued after a row that records the break.
+import type { Phrase } from '../kernel/fill-template.js';
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../kernel/json.js';
 import { createMessages, type Message } from '../kernel/message.js';
@@ -83,7 +84,7 @@ export function nextAuditRows(head: AuditHead | null, last: number, entry: Audit
 }
 
 // Thrown when a revocation has taken effect but could not be recorded.
-export function unrecorded(what: string, cause: unknown): RequestError {
+export function unrecorded(what: Phrase, cause: unknown): RequestError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return refusal('DATA_DIR_UNUSABLE.audit', { act: what, reason });
 }

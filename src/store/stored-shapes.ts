@@ -2,7 +2,7 @@
 // match is damaged. Unknown members are ignored: a newer version may have written them.
 import { raspSchema } from '../contract/schemas.js';
 import { isDeeperThan, isObject, type Json, type JsonObject } from '../kernel/json.js';
-import { createValidator } from '../kernel/validator.js';
+import { createValidator } from '../messages/validator.js';
 import type { RunError } from '../run/run-error.js';
 import { isWaitSpec } from '../run/waiting/wait-policy.js';
 import type { Actor, Resolution, RunSpec, StoredCancelRequest } from './store.js';

@@ -1,4 +1,5 @@
 // Renders one event of a conversation, except streamed messages, as text without a final line end.
+import type { ExplainedError } from '../messages/explain-error.js';
 import { textWidth } from './text-width.js';
 import type { DetailCounts, EngineDetail } from '../fcmp/engine-details.js';
 import type { FcmpData } from '../fcmp/event.js';
@@ -6,7 +7,7 @@ import { asString, isObject, type Json } from '../kernel/json.js';
 import { tellJson } from './question-text.js';
 import { exactLine, oneLine } from './safe-text.js';
 import { paint, type Ink, type Style } from './style.js';
-import { terminalTexts, type TerminalTexts } from './texts.js';
+import { explainFailure, terminalTexts, type TerminalTexts } from './texts.js';
 import { wrapText } from './wrap.js';
 
 // A result may be a whole document; the journal has all of it, so the terminal shows the beginning.
@@ -122,7 +123,7 @@ export function renderFailed({ error }: FcmpData['conversation.failed'], style: 
   );
   return [
     renderMarked(['✗', 'red'], terminalTexts().failed(error.code), style),
-    wrapText(error.message, style.width, { first: '  ', rest: '  ' }),
+    wrapText(explainFailure(error as ExplainedError), style.width, { first: '  ', rest: '  ' }),
     ...details,
   ].join('\n');
 }

@@ -9,6 +9,8 @@ export const CHINESE_TERMINAL: TerminalTexts = {
   defaultPrompt: (value) => `回车：${value} `,
   alreadyAnswered: '这个问题已经回答过了',
   noOptions: '这个问题没有选项',
+  optionSends: (place, value) => `--option ${place} 发送 ${value}`,
+  valueSends: (options) => `。${options}；--value JSON 发送任何其他值`,
   unknownSlashCommand: (command, commands) =>
     `没有 ${command} 这个命令：${commands}；要把它作为回答发送，请在前面加一个空格`,
   slashCommands: '/later 让问题继续等待，/cancel 取消运行',

@@ -1,5 +1,6 @@
 // The texts that people see in a conversation on the terminal, in one language. The command line chooses the language
 // once, before it shows anything. Output of engines is never translated.
+import { explainError, type ErrorLanguage, type ExplainedError } from '../messages/explain-error.js';
 
 export const ENGLISH_TERMINAL = {
   approvalPagePrompt: 'Enter: next page, y!: approve unread, [n]o, [c] no and stop > ',
@@ -9,6 +10,8 @@ export const ENGLISH_TERMINAL = {
   defaultPrompt: (value: string) => `Enter: ${value} `,
   alreadyAnswered: 'the question has already been answered',
   noOptions: 'this question has no options',
+  optionSends: (place: number, value: string) => `--option ${place} sends ${value}`,
+  valueSends: (options: string) => `. ${options}; --value JSON sends any other value`,
   unknownSlashCommand: (command: string, commands: string) =>
     `there is no ${command}: ${commands}; to send it as the answer, put a space before it`,
   slashCommands: '/later leaves the question waiting, /cancel cancels the run',
@@ -90,11 +93,18 @@ export const ENGLISH_TERMINAL = {
 export type TerminalTexts = typeof ENGLISH_TERMINAL;
 
 let current: TerminalTexts = ENGLISH_TERMINAL;
+let errors: ErrorLanguage | null = null;
 
 export function terminalTexts(): TerminalTexts {
   return current;
 }
 
-export function setTerminalTexts(texts: TerminalTexts): void {
+// The message of a failed run in the language of the texts.
+export function explainFailure(error: ExplainedError): string {
+  return explainError(error, errors).message;
+}
+
+export function setTerminalTexts(texts: TerminalTexts, language: ErrorLanguage | null): void {
   current = texts;
+  errors = language;
 }

@@ -3,7 +3,6 @@
 import { toTimestamp } from '../kernel/clock.js';
 import type { InteractionId } from '../kernel/ids.js';
 import { asObject, asString } from '../kernel/json.js';
-import type { Values } from '../kernel/message-template.js';
 import { clip, redact } from '../kernel/redact.js';
 import { draft, type RaspDraft } from '../rasp/draft.js';
 import type { RaspData } from '../rasp/event.js';
@@ -126,10 +125,12 @@ function toPublicError({ details, values, ...error }: RunError): RunError {
   };
 }
 
-function clearValues(values: Values): Values {
-  return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? clear(value) : value]),
-  );
+// Also clears the values within phrases.
+function clearValues<T>(value: T): T {
+  if (typeof value === 'string') return clear(value) as T;
+  if (Array.isArray(value)) return value.map((item: unknown) => clearValues(item)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, clearValues(item as unknown)])) as T;
 }
 
 function clear(text: string): string {

@@ -1,4 +1,5 @@
 // One turn of a run, from queued to its end: commit `running`, run the engine, commit the outcome.
+import { formOf } from '../messages/forms.js';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { buildCommand, findEngine } from '../engines/registry.js';
@@ -121,7 +122,8 @@ async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
     await waiter?.resident.close();
     const { binary, install } = engine.probe;
     const error =
-      deps.runtime.explainMissing?.(engine) ?? runError('ENGINE_NOT_FOUND.not_installed', { program: binary, install });
+      deps.runtime.explainMissing?.(engine) ??
+      runError('ENGINE_NOT_FOUND.not_installed', { program: binary, install: formOf(install) });
     return failStart({ deps, handle, writer }, error);
   }
   const options = parseRuntimeOptions(queued.spec.runtime_options);

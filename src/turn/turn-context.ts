@@ -1,5 +1,6 @@
 // A running turn: what it started with, and how its output is judged and its outcome stored. The same for turns in
 // their own process and for turns in a resident one.
+import { phrase } from '../messages/phrase.js';
 import { buildHandle } from '../engines/registry.js';
 import type { Engine } from '../engines/engine.js';
 import type { TurnParser } from '../engines/turn-parser.js';
@@ -170,7 +171,7 @@ async function checkOutput(
   if (schema === undefined || (!evidence.success && !evidence.done)) return { kind: 'not_asked' };
   const value = evidence.done ? evidence.done.result : parseJson(evidence.lastMessage ?? '');
   if (value === undefined) return { kind: 'invalid', problems: null };
-  const problems = await schemaChecks.explainValue({ schema, value, name: 'result', mustRun: true });
+  const problems = await schemaChecks.explainValue({ schema, value, name: phrase('result'), mustRun: true });
   return problems === null ? { kind: 'valid', value } : { kind: 'invalid', problems };
 }
 

@@ -14,16 +14,15 @@ import { POST_TEXTS } from '../../src/hooks/post.js';
 import { DAMAGE_TEXTS, damageText } from '../../src/kernel/damage-texts.js';
 import { createMessages, translate, verbatim } from '../../src/kernel/message.js';
 import { DamagedDataError } from '../../src/kernel/stored-json.js';
-import { explainReason, SYSTEM_REASONS } from '../../src/kernel/system-error.js';
+import { reasonMessage } from '../../src/messages/system-reason.js';
 import { PROBE_TEXTS } from '../../src/machine/programs/probe-engine.js';
 import { QUERY_TEXTS } from '../../src/machine/programs/query-program.js';
 import { STATES } from '../../src/run/statechart.js';
 import { SETTINGS } from '../../src/settings/list-settings.js';
 import { AUDIT_PROBLEMS } from '../../src/store/audit.js';
-import { RESTORE } from '../../src/store/sqlite/explain-sqlite.js';
 import { findEnglish, hasChinese } from '../support/chinese.js';
 
-const SOURCES = [FINDINGS, DAMAGE_TEXTS, AUDIT_PROBLEMS, PROBE_TEXTS, QUERY_TEXTS, SYSTEM_REASONS, POST_TEXTS];
+const SOURCES = [FINDINGS, DAMAGE_TEXTS, AUDIT_PROBLEMS, PROBE_TEXTS, QUERY_TEXTS, POST_TEXTS];
 const ENGLISH_TEMPLATES: readonly (readonly [string, string])[] = SOURCES.flatMap((source) => Object.entries(source));
 const { templates } = CHINESE_MESSAGES;
 const PLAIN = { width: 80, color: false } as unknown as Parameters<typeof checkLine>[1];
@@ -115,10 +114,6 @@ describe('the catalogues of the command line', () => {
     expect(Object.keys(ENGLISH.say.settingEmpty).toSorted()).toEqual([...meanings].toSorted());
     for (const [key, text] of Object.entries(ENGLISH.say.settingEmpty)) expect(text).toBe(key);
   });
-
-  test('repeat the advice of the store to restore a backup', () => {
-    expect(ENGLISH.doctor.restore).toBe(RESTORE);
-  });
 });
 
 describe('a message', () => {
@@ -171,6 +166,6 @@ describe('a message', () => {
     expect(damage.message).toBe('spec_json of run run_1 does not have the form it was written in');
     expect(await inChinese(() => sayError(damage))).toBe('运行 run_1 的 spec_json 的格式与写入时不同');
     expect(sayError(new Error('of a library'))).toBe('of a library');
-    expect(sayMessage(explainReason(Object.assign(new Error('x'), { code: 'ENOSPC' })))).toBe('磁盘已满');
+    expect(sayMessage(reasonMessage(Object.assign(new Error('x'), { code: 'ENOSPC' })))).toBe('磁盘已满');
   });
 });

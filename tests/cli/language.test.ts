@@ -7,9 +7,22 @@ import { ENGLISH } from '../../src/cli/language/en.js';
 import { chooseLanguage, explainRefusal, texts } from '../../src/cli/language/language.js';
 import { CHINESE } from '../../src/cli/language/zh-cn.js';
 import { runCli } from '../../src/cli/program.js';
-import { REQUEST_HINTS, REQUEST_MESSAGES } from '../../src/contract/error-codes.js';
-import { REQUEST_HINTS_ZH_CN, REQUEST_MESSAGES_ZH_CN } from '../../src/contract/error-texts-zh-cn.js';
+import { CLIENT_MESSAGES } from '../../src/contract/client-messages.js';
+import { REQUEST_HINTS, REQUEST_MESSAGES, RUN_HINTS, RUN_MESSAGES } from '../../src/contract/error-codes.js';
+import {
+  CLIENT_MESSAGES_ZH_CN,
+  PHRASES_ZH_CN,
+  REQUEST_HINTS_ZH_CN,
+  REQUEST_MESSAGES_ZH_CN,
+  RUN_HINTS_ZH_CN,
+  RUN_MESSAGES_ZH_CN,
+} from '../../src/contract/error-texts-zh-cn.js';
+import { PHRASES } from '../../src/contract/phrases.js';
+import { phrase } from '../../src/messages/phrase.js';
+import { asResumeFailure } from '../../src/run/judge-completion.js';
 import { RequestError, refusal } from '../../src/run/request-error.js';
+import { runError, type RunError } from '../../src/run/run-error.js';
+import { renderFailed } from '../../src/terminal/event-text.js';
 import { textWidth } from '../../src/terminal/text-width.js';
 import { createIo } from '../support/io.js';
 
@@ -25,10 +38,6 @@ function flatten(node: object, path = ''): [string, Entry][] {
 
 function keysOf(node: object): string[] {
   return flatten(node).map(([key]) => key);
-}
-
-function missingIn(all: object, some: object): string[] {
-  return Object.keys(all).filter((key) => !Object.hasOwn(some, key));
 }
 
 // The numbers of the placeholders that appear in the text.
@@ -67,29 +76,35 @@ test.each([
 ])('each %s text shows every value that it gets', (_name, catalogue) => {
   const english = new Map(flatten(ENGLISH));
   const incomplete = flatten(catalogue)
-    .filter(([key]) => key !== 'help.wrap' && key !== 'help.parserError')
+    .filter(([key]) => key !== 'help.wrap')
     .filter(([key, entry]) => placeholdersOf(entry).length !== arityOf(english.get(key)))
     .map(([key]) => key);
   expect(incomplete).toEqual([]);
 });
 
-// Values that are English phrases. A Chinese message may leave them out.
-const PHRASES: ReadonlySet<string> = new Set(['state', 'waiting', 'count']);
+const ENGLISH_TEXTS = { ...CLIENT_MESSAGES, ...RUN_MESSAGES, ...REQUEST_MESSAGES, ...PHRASES };
+const CHINESE_TEXTS = { ...CLIENT_MESSAGES_ZH_CN, ...RUN_MESSAGES_ZH_CN, ...REQUEST_MESSAGES_ZH_CN, ...PHRASES_ZH_CN };
 
-test('contract/errors.zh-CN.json has every message and hint of contract/errors.json', () => {
-  expect(missingIn(REQUEST_MESSAGES, REQUEST_MESSAGES_ZH_CN), 'messages to translate').toEqual([]);
-  expect(missingIn(REQUEST_HINTS, REQUEST_HINTS_ZH_CN), 'hints to translate').toEqual([]);
-  expect(missingIn(REQUEST_MESSAGES_ZH_CN, REQUEST_MESSAGES), 'messages that no longer exist').toEqual([]);
-  expect(missingIn(REQUEST_HINTS_ZH_CN, REQUEST_HINTS), 'hints that no longer exist').toEqual([]);
+test.each([
+  ['messages of refused calls', REQUEST_MESSAGES, REQUEST_MESSAGES_ZH_CN],
+  ['hints of refused calls', REQUEST_HINTS, REQUEST_HINTS_ZH_CN],
+  ['messages of failed runs', RUN_MESSAGES, RUN_MESSAGES_ZH_CN],
+  ['hints of failed runs', RUN_HINTS, RUN_HINTS_ZH_CN],
+  ['phrases', PHRASES, PHRASES_ZH_CN],
+])('the %s have the same keys in Chinese and in English', (_what, english, chinese) => {
+  expect(Object.keys(chinese).toSorted()).toEqual(Object.keys(english).toSorted());
 });
 
-test('Chinese error messages use the values of the English ones', () => {
-  const wrong = Object.entries(REQUEST_MESSAGES_ZH_CN).flatMap(([key, template]) => {
-    const english = namesIn(REQUEST_MESSAGES[key as keyof typeof REQUEST_MESSAGES]);
-    const chinese = namesIn(template);
-    const left = english.filter((name) => !chinese.includes(name) && !PHRASES.has(name));
-    const unknown = chinese.filter((name) => !english.includes(name));
-    return left.length + unknown.length === 0 ? [] : [`${key}: ${[...left, ...unknown].join(', ')}`];
+test('each message of a client is also there in Chinese', () => {
+  const chinese = { ...CLIENT_MESSAGES_ZH_CN, ...RUN_MESSAGES_ZH_CN };
+  expect(Object.keys(CLIENT_MESSAGES).filter((name) => !Object.hasOwn(chinese, name))).toEqual([]);
+});
+
+test('each Chinese message and phrase has the values of the English one, and no other', () => {
+  const wrong = Object.entries(CHINESE_TEXTS).flatMap(([key, template]) => {
+    const english = namesIn(ENGLISH_TEXTS[key as keyof typeof ENGLISH_TEXTS]).toSorted();
+    const chinese = [...new Set(namesIn(template))].toSorted();
+    return JSON.stringify(chinese) === JSON.stringify([...new Set(english)]) ? [] : [key];
   });
   expect(wrong).toEqual([]);
 });
@@ -131,9 +146,9 @@ test.each(['zh', 'zh-CN', 'ZH-cn'])(
 );
 
 test('mistakes in arguments are explained in Chinese', async () => {
-  expect((await capture(['nope'], 'zh')).stderr).toContain('错误：没有“nope”这个命令');
+  expect((await capture(['nope'], 'zh')).stderr).toContain('parley: 没有“nope”这个命令。');
   expect((await capture(['ls', '--limit', 'x'], 'zh')).stderr).toContain('请给出整数。');
-  expect((await capture(['run', 'codex'], 'zh')).stderr).toContain('错误：缺少参数“prompt”');
+  expect((await capture(['run', 'codex'], 'zh')).stderr).toContain('parley: 缺少参数“prompt”。');
 });
 
 test('an unknown language is reported once, and English is used', async () => {
@@ -156,4 +171,34 @@ test('an error that arrives without the name of its message is translated by its
   expect(explainRefusal(new RequestError(code, message, { values, hint })).message).toBe('没有运行 run_1。');
   expect(explainRefusal(new RequestError('RUN_NOT_FOUND', 'Something else.')).message).toBe('Something else.');
   expect(texts()).toBe(CHINESE);
+});
+
+const PLAIN = { colour: false, width: 100 };
+
+function failed(error: RunError): string {
+  return renderFailed({ error: JSON.parse(JSON.stringify(error)) as typeof error as never }, PLAIN);
+}
+
+test('the error of a failed run is shown in Chinese from its code and values', async () => {
+  await chooseLanguage([], { env: { PARLEY_LANG: 'zh' }, stderr: new PassThrough() });
+  expect(
+    failed(runError('ENGINE_IDLE_TIMEOUT.limit', { time: phrase('minutes_count', { count: 5 }), more: 1200 })),
+  ).toBe(
+    '✗ 失败：ENGINE_IDLE_TIMEOUT\n  5 分钟没有输出，已停止（idle_timeout_sec）。放宽限制：-o idle_timeout_sec=1200。',
+  );
+  const folder = runError('WORKING_FOLDER_UNUSABLE.other', { path: '/x', reason: phrase('EACCES') });
+  expect(failed(asResumeFailure(folder))).toContain('无法继续该会话。智能体无法在 /x 中工作：没有权限。');
+  expect(failed(runError('ENGINE_TURN_FAILED.reported', { reason: 'model overloaded' }))).toContain('model overloaded');
+  const { hint } = explainRefusal(runError('AUTO_MODE_CANNOT_ASK'));
+  expect(hint).toMatch(/^该运行无人值守。/);
+});
+
+test.each<[string, object]>([
+  ['without values', { code: 'DISK_FULL', message: 'The disk was full.' }],
+  ['of an earlier version', { code: 'OUTPUT_INVALID', message: 'It does not fit: x', values: { problems: 'x' } }],
+  ['of an unknown code', { code: 'NEWER', message: 'Something newer.', values: { a: 1 } }],
+])('an error %s is shown as it is stored', async (_what, error) => {
+  await chooseLanguage([], { env: { PARLEY_LANG: 'zh' }, stderr: new PassThrough() });
+  const { message } = error as RunError;
+  expect(failed(error as RunError)).toContain(message);
 });

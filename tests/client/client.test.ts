@@ -125,7 +125,7 @@ describe('a stream', () => {
   });
 
   test('says so when an event is missing', async () => {
-    await expect(seqs(play(frame(1) + frame(3)).client.events('run_1'))).rejects.toThrow('event 3 came after 1');
+    await expect(seqs(play(frame(1) + frame(3)).client.events('run_1'))).rejects.toThrow('Event 3 came after event 1.');
   });
 
   test('ends when it is not wanted any more, also while it waits to come back', async () => {

@@ -147,7 +147,7 @@ test('an unprepared or unreachable database is reported before anything is start
   expect(await hosts.call(args, { PARLEY_DATABASE_URL: 'postgresql://u:geheim@127.0.0.1:1/d' })).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
-      /^parley: the database d at 127\.0\.0\.1:1 cannot be reached: (?!.*geheim)/,
+      /^parley: The database d at 127\.0\.0\.1:1 cannot be reached: (?!.*geheim)/,
     ) as string,
   });
   expect(await hosts.call(args, { PARLEY_DATABASE_URL: 'postgresql://u:geheim%@127.0.0.1:1/d' })).toMatchObject({

@@ -10,7 +10,7 @@ import { migratePostgres, openPostgres } from '../../src/store/postgres/connecti
 import { fromText, toText } from '../../src/store/postgres/connection/text.js';
 import { T0, ask, delivery, newRun } from '../store/conformance.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
-import { describeLoss } from '../../src/store/postgres/connection/lost-connection.js';
+import { describeLoss, readPlace } from '../../src/store/postgres/connection/lost-connection.js';
 
 test('a database that was never migrated is refused and not touched, and is usable afterwards', async () => {
   const stores = await withStores({ empty: true });
@@ -210,7 +210,7 @@ test.each([
   // What is hidden of a very short one would tell it.
   [new Error('role "nobody" does not exist'), 'x', 'role "nobody" does not exist'],
 ])('%s is reported without the password', (error, password, told) => {
-  expect(describeLoss({ name: 'd at h', password }, error).message).toBe(
-    `the database d at h cannot be reached: ${told}`,
+  expect(describeLoss({ ...readPlace('postgresql://h/d'), password }, error).message).toBe(
+    `The database d at h cannot be reached: ${told}`,
   );
 });

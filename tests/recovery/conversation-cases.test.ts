@@ -44,6 +44,8 @@ function workOf(store = {}, files = {}): RecoveryWork {
   };
 }
 
+const readDamaged = async (): Promise<string[]> => ['{'];
+
 const running = async (engine: string): Promise<RunRecord> =>
   bench.apply(await bench.queued({ engine }), { event: 'turn.started', epoch: 1 });
 
@@ -54,14 +56,13 @@ const failedChecks = async (runId: string): Promise<string[]> =>
     .filter(({ ok, name }) => !ok && ['conversation', 'rows', 'order', 'digest'].includes(name))
     .map(({ name, finding }) => `${name}: ${finding}`);
 
+function print(type: 'agent.message.final' | 'raw.stdout', text: string, from: number): RaspDraft {
+  return { ...draft(type, { text }), parser: 'codex', range: { stream: 'stdout', from, to: from + text.length + 1 } };
+}
+
 // A message, and a raw line with the same words: the conversation holds it back, because it may be an echo.
 async function holdBack(run: RunRecord): Promise<void> {
   const writer = new TurnWriter(bench.deps, run, () => {});
-  const print = (type: 'agent.message.final' | 'raw.stdout', text: string, from: number): RaspDraft => ({
-    ...draft(type, { text }),
-    parser: 'codex',
-    range: { stream: 'stdout', from, to: from + text.length + 1 },
-  });
   void writer.add([print('agent.message.final', 'hello there\nsecond', 0), print('raw.stdout', 'hello there', 20)]);
   await writer.flush();
 }
@@ -97,9 +98,8 @@ test('a line that the conversation held back is in it after the run ended becaus
 test('a run with a damaged journal still ends', async () => {
   const run = await running('codex');
   await holdBack(run);
-  const readJournal = async () => ['{'];
-  await recoverOrphans(workOf({ readJournal }, { isHere: async () => false }));
-  await recoverOrphans(workOf({ readJournal }));
+  await recoverOrphans(workOf({ readJournal: readDamaged }, { isHere: async () => false }));
+  await recoverOrphans(workOf({ readJournal: readDamaged }));
   expect((await load(run.run_id)).status).toBe('failed');
 });
 

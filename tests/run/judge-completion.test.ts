@@ -1,5 +1,6 @@
 // The completion table of the design as data: each row in both modes, then every pair of rows (the first that fits
 // wins), then the whole table against an independent restatement of it.
+import { phrase } from '../../src/messages/phrase.js';
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -9,6 +10,10 @@ import type { TurnEvidence } from '../../src/run/evidence.js';
 import { parseQuestion } from '../../src/run/interaction.js';
 import { judgeCompletion, RULES, type TurnFacts, type Verdict } from '../../src/run/judge-completion.js';
 import type { RunEvent } from '../../src/run/statechart.js';
+
+const PROBLEMS = [
+  phrase('cannot_be', { field: 'answer', value: 1, because: phrase('takes', { form: phrase('text') }) }),
+];
 
 const SESSION = 'session-1';
 const OTHER_SESSION = 'session-2';
@@ -203,12 +208,12 @@ const TABLE: readonly Row[] = [
   },
   {
     name: 'a successful turn whose output does not fit the schema fails',
-    when: { evidence: { success: true }, output: { kind: 'invalid', problems: '/answer must be a number' } },
+    when: { evidence: { success: true }, output: { kind: 'invalid', problems: PROBLEMS } },
     ...alike(failed('OUTPUT_INVALID', 'completed')),
   },
   {
     name: 'a done marker does not save an output that does not fit the schema',
-    when: { evidence: { done: { result: 'x' } }, output: { kind: 'invalid', problems: 'must be object' } },
+    when: { evidence: { done: { result: 'x' } }, output: { kind: 'invalid', problems: PROBLEMS } },
     ...alike(failed('OUTPUT_INVALID', 'completed')),
   },
   {
@@ -492,9 +497,8 @@ describe('contents of a verdict', () => {
     );
     expect(errorOf(judge({ resumedFrom: OTHER_SESSION }))?.message).toMatch(/session-2.*session-1/);
     expect(
-      errorOf(judge({ evidence: { success: true }, output: { kind: 'invalid', problems: '/answer must be a number' } }))
-        ?.message,
-    ).toContain('/answer must be a number');
+      errorOf(judge({ evidence: { success: true }, output: { kind: 'invalid', problems: PROBLEMS } }))?.message,
+    ).toContain('answer cannot be 1: it takes a text.');
   });
 });
 
@@ -550,7 +554,7 @@ const DIMENSIONS: readonly (readonly Patch[])[] = [
   [
     { kind: 'not_asked' } as const,
     { kind: 'valid', value: 1 } as const,
-    { kind: 'invalid', problems: 'x' } as const,
+    { kind: 'invalid', problems: PROBLEMS } as const,
   ].map((output) => ({ output })),
   [1, 100].map((attempt) => ({ attempt })),
   [{}, { outlived: true }, { outlived: true, stopped: true }],
@@ -635,7 +639,7 @@ const anyFacts: fc.Arbitrary<TurnFacts> = fc.record({
   output: fc.oneof(
     fc.constant({ kind: 'not_asked' as const }),
     fc.constant({ kind: 'valid' as const, value: 1 }),
-    fc.constant({ kind: 'invalid' as const, problems: 'x' }),
+    fc.constant({ kind: 'invalid' as const, problems: PROBLEMS }),
   ),
 });
 

@@ -412,7 +412,7 @@ describe('error codes', () => {
       expect(code).toMatch(/^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/);
       const { message: _message, messages: _messages, hint: _hint, hints: _hints, ...rest } = entry;
       expect(Object.keys(rest).toSorted(), code).toEqual(['http_status', 'kind', 'meaning', 'retryable']);
-      expect(['run', 'request', 'diagnostic'], code).toContain(entry.kind);
+      expect(['run', 'request', 'client', 'diagnostic'], code).toContain(entry.kind);
       expect(entry.retryable, code).toBeTypeOf('boolean');
       expect(entry.meaning, code).toMatch(/^[A-Z<].*\.$/);
     }

@@ -1,9 +1,10 @@
 // Requests that zod refuses are explained in our words, each value that a client may send.
+import { phrase, sentencesOf } from '../../src/messages/phrase.js';
 import { validatorCompiler } from 'fastify-type-provider-zod';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
-import { explainZodIssues } from '../../src/kernel/explain-zod-issues.js';
+import { explainZodIssues } from '../../src/messages/explain-zod-issues.js';
 import {
   createRunBody,
   historyQuery,
@@ -20,8 +21,8 @@ function explain(schema: z.ZodType, value: unknown): string | null {
   const check = validatorCompiler({ schema } as never) as unknown as (data: unknown) => { error?: never[] };
   const { error } = check(value);
   if (!error) return null;
-  return explainZodIssues(error, { name: 'body', value, schema })
-    .map(({ message }) => message)
+  return explainZodIssues(error, { name: phrase('body'), value, schema })
+    .map(({ sentences }) => sentencesOf(sentences))
     .join(' ');
 }
 

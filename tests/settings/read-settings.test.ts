@@ -1,4 +1,5 @@
 // config.json: defaults, values, and the messages for files that cannot be used.
+import { textOf } from '../../src/messages/phrase.js';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -90,7 +91,7 @@ test('settings: all problems are reported, each as a sentence of its own', async
       { name: 'a', url: 'https://x' },
     ],
   });
-  expect(problems).toEqual([
+  expect(problems.map(textOf)).toEqual([
     'There is no setting "slot". Did you mean "slots"?',
     'There is no "path" in engines.codex; there is bin.',
     'slots cannot be 0: the least is 1.',

@@ -1,5 +1,6 @@
 // Hostile JSON Schemas run in threads and are stopped at their deadline: none of them blocks the event loop, ends the
 // process or starves the checks of other callers.
+import { phrase, sentencesOf } from '../../src/messages/phrase.js';
 import { describe, expect, test } from 'vitest';
 import { CheckLane } from '../../src/schema-check/check-lane.js';
 import { SchemaChecks } from '../../src/schema-check/schema-checks.js';
@@ -46,9 +47,9 @@ describe('hostile schemas', () => {
   test('each is stopped at its deadline, and the event loop turns meanwhile', { timeout: 120_000 }, async () => {
     for (const [what, schema, value] of HOSTILE) {
       const { value: problem, turns } = await countTurns(() =>
-        checks.explainValue({ schema, value, name: 'result', mustRun: true }),
+        checks.explainValue({ schema, value, name: phrase('result'), mustRun: true }),
       );
-      expect(problem, what).toBe(
+      expect(sentencesOf(problem ?? []), what).toBe(
         'result: checking it against the schema took longer than 1 s and was stopped; simplify the schema',
       );
       expect(turns, what).toBeGreaterThan(5);
@@ -59,12 +60,12 @@ describe('hostile schemas', () => {
     const own = new SchemaChecks({ quickMs: 1500, patientMs: 5000, mostWaiting: 8 });
     const order: string[] = [];
     const hostile = own
-      .explainValue({ schema: { pattern: '^(a+)+1$' }, value: long, name: 'result', mustRun: true })
+      .explainValue({ schema: { pattern: '^(a+)+1$' }, value: long, name: phrase('result'), mustRun: true })
       .then(() => order.push('hostile'));
     const honest = [1, 2, 3].map((index) =>
       own
-        .explainValue({ schema: { const: index }, value: index, name: 'result' })
-        .then((problem) => order.push(problem ?? 'honest')),
+        .explainValue({ schema: { const: index }, value: index, name: phrase('result') })
+        .then((problem) => order.push(problem === null ? 'honest' : sentencesOf(problem))),
     );
     await Promise.all([hostile, ...honest]);
     expect(order).toEqual(['honest', 'honest', 'honest', 'hostile']);
@@ -76,7 +77,7 @@ describe('hostile schemas', () => {
     async () => {
       const own = new SchemaChecks({ quickMs: 50, patientMs: 500, mostWaiting: 0 });
       const slow = (mustRun: boolean) =>
-        own.explainValue({ schema: { pattern: '^(a+)+2$' }, value: long, name: 'result', mustRun });
+        own.explainValue({ schema: { pattern: '^(a+)+2$' }, value: long, name: phrase('result'), mustRun });
       await expect(slow(false)).rejects.toMatchObject({ code: 'QUEUE_FULL' });
       expect(await slow(true)).toMatch(/took longer than 0.5 s/);
     },
@@ -90,15 +91,15 @@ describe('hostile schemas', () => {
       const order: string[] = [];
       const flood = Array.from({ length: 12 }, (_, index) =>
         own
-          .explainValue({ schema: slowSchema(index), value: long, name: 'result', caller: 'hostile' })
+          .explainValue({ schema: slowSchema(index), value: long, name: phrase('result'), caller: 'hostile' })
           .catch(() => {})
           .then(() => order.push('hostile')),
       );
       const other = own
-        .explainValue({ schema: { const: 1 }, value: 1, name: 'result', caller: 'other' })
+        .explainValue({ schema: { const: 1 }, value: 1, name: phrase('result'), caller: 'other' })
         .then(() => order.push('other'));
       const turn = own
-        .explainValue({ schema: { const: 2 }, value: 2, name: 'result', mustRun: true })
+        .explainValue({ schema: { const: 2 }, value: 2, name: phrase('result'), mustRun: true })
         .then(() => order.push('turn'));
       await Promise.all([other, turn]);
       // At most two of the twelve are ahead: the one under way, and one whose turn comes before that of the other
@@ -125,11 +126,12 @@ describe('hostile schemas', () => {
       // The patient deadline is the shorter one: in the quick lane, both slow checks would hold up the honest one until
       // the first of them has missed its patient deadline.
       const own = new SchemaChecks({ quickMs: 2000, patientMs: 1500, mostWaiting: 8 });
-      const slow = () => own.explainValue({ schema: slowSchema(1), value: long, name: 'result', mustRun: true });
+      const slow = () =>
+        own.explainValue({ schema: slowSchema(1), value: long, name: phrase('result'), mustRun: true });
       await slow();
       const order: string[] = [];
       const again = [slow(), slow()].map((check) => check.then(() => order.push('slow')));
-      await own.explainValue({ schema: { const: 1 }, value: 1, name: 'result' });
+      await own.explainValue({ schema: { const: 1 }, value: 1, name: phrase('result') });
       expect(order).toEqual([]);
       await Promise.all(again);
     },
@@ -139,7 +141,7 @@ describe('hostile schemas', () => {
     const own = new SchemaChecks({ quickMs: 50, patientMs: 400, mostWaiting: 4 });
     const check = (index: number, caller: string) =>
       own
-        .explainValue({ schema: slowSchema(index), value: long, name: 'result', caller })
+        .explainValue({ schema: slowSchema(index), value: long, name: phrase('result'), caller })
         .catch(({ code }: { code: string }) => code);
     await check(0, 'hostile');
     const flood = Array.from({ length: 6 }, () => check(0, 'hostile'));

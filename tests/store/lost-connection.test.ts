@@ -1,13 +1,19 @@
 // The URL of a database: the part that may be shown, and refusals.
 import { expect, test } from 'vitest';
+import { phrase } from '../../src/messages/phrase.js';
 import { readPlace } from '../../src/store/postgres/connection/lost-connection.js';
 
 test('the name says where the database is, the password is decoded so that it can be hidden', () => {
   expect(readPlace('postgresql://u:a%2Fb%25c@h:5433/my%20runs')).toEqual({
     name: 'my runs at h:5433',
+    label: phrase('database_at', { database: 'my runs', host: 'h:5433' }),
     password: 'a/b%c',
   });
-  expect(readPlace('postgres://u@h')).toEqual({ name: 'postgres at h', password: '' });
+  expect(readPlace('postgres://u@h')).toEqual({
+    name: 'postgres at h',
+    label: phrase('database_at', { database: 'postgres', host: 'h' }),
+    password: '',
+  });
 });
 
 test.each([

@@ -1,7 +1,7 @@
 // The published schemas are open, so that readers survive later versions. Our own events must name nothing undeclared:
 // this closes every object that has declared members.
 import { readFileSync } from 'node:fs';
-import { createValidator } from '../../src/kernel/validator.js';
+import { createValidator } from '../../src/messages/validator.js';
 
 export function closedValidator(file: string): (value: unknown) => string | null {
   const schema = JSON.parse(readFileSync(new URL(`../../contract/${file}`, import.meta.url), 'utf8')) as {

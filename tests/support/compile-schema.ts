@@ -1,5 +1,6 @@
 // A schema of an engine's form, within the bounds for schemas from outside, checked on this thread: for tests that
 // check thousands of them.
+import { textOf } from '../../src/messages/phrase.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { explainBounds } from '../../src/schema-check/schema-bounds.js';
 
@@ -9,7 +10,7 @@ type Compiled =
 
 export function compileSchema(schema: object): Compiled {
   const bounds = explainBounds(schema);
-  if (bounds !== null) return { ok: false, problem: bounds };
+  if (bounds !== null) return { ok: false, problem: textOf(bounds) };
   const ajv = new Ajv2020({ strict: false, allErrors: true, logger: false, validateFormats: false });
   try {
     const validate = ajv.compile(schema);

@@ -1,5 +1,6 @@
 // What is stored and shown when a turn ends, and for every other edge of the chart: drafts in order, folded into the
 // FCMP events that the contract promises for the edge. Payloads that lack a member are refused where they are made.
+import { phrase } from '../../src/messages/phrase.js';
 import { takeEdge } from '../../src/journal/take-edge.js';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -202,7 +203,10 @@ const ENDINGS: readonly Ending[] = [
   },
   {
     name: 'an invalid output takes the edge to failed',
-    facts: { evidence: { success: true }, output: { kind: 'invalid', problems: 'must be object' } },
+    facts: {
+      evidence: { success: true },
+      output: { kind: 'invalid', problems: [phrase('unfit', { field: phrase('result') })] },
+    },
     ...both('T06', 'completed'),
   },
   {

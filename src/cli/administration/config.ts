@@ -9,7 +9,7 @@ import { renderTable } from '../../terminal/table.js';
 import { dataDirOf, type DataOption } from '../data-dir.js';
 import { EXIT, type Io } from '../io.js';
 import { styleOf } from '../style.js';
-import { texts } from '../language/language.js';
+import { explainPhrase, texts } from '../language/language.js';
 
 interface ConfigOptions extends DataOption {
   readonly json?: boolean;
@@ -54,7 +54,7 @@ export async function checkSettingsCommand(options: ConfigOptions, io: Io): Prom
     io.stdout.write(`${settingsValid(path)}\n`);
     return EXIT.ok;
   }
-  const lines = problems.map((problem) => `  ${safeText(problem)}\n`);
+  const lines = problems.map((problem) => `  ${safeText(explainPhrase(problem))}\n`);
   io.stderr.write(`parley: ${settingProblems(path, problems.length)}\n${lines.join('')}`);
   return EXIT.usage;
 }

@@ -1,6 +1,7 @@
 // parley import: copies the runs and the named tokens of a data directory into the database that PARLEY_DATABASE_URL
 // names. The directory and its files do not change; a server of the directory with that database continues to use the
 // files. After an interruption, run it again.
+import { phrase } from '../../messages/phrase.js';
 import { constants, existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { readSettings } from '../../settings/read-settings.js';
@@ -117,14 +118,16 @@ function report({ copied, known, conflict, broken }: Tally, { path, database, js
     );
   else io.stdout.write(`${known === 0 ? t.copied(copied, database) : t.copiedButKnown(copied, database, known)}\n`);
   const problems = [
-    ...(conflict.length === 0 ? [] : [t.conflict(named(conflict))]),
-    ...(broken.length === 0 ? [] : [t.broken(named(broken))]),
+    ...(conflict.length === 0 ? [] : [phrase('other_content', { runs: named(conflict) })]),
+    ...(broken.length === 0 ? [] : [phrase('not_as_written', { runs: named(broken) })]),
   ];
-  if (problems.length > 0)
-    throw refusal('IMPORT_INCOMPLETE', {
-      count: t.count(conflict.length + broken.length),
-      problems: problems.join(t.next),
-    });
+  const [first, second] = problems;
+  if (first === undefined) return;
+  const refused = conflict.length + broken.length;
+  throw refusal('IMPORT_INCOMPLETE', {
+    count: refused === 1 ? phrase('one_run') : phrase('runs_count', { count: refused }),
+    problem: second === undefined ? first : phrase('and_problem', { first, second }),
+  });
 }
 
 function named(runs: readonly string[]): string {

@@ -10,7 +10,8 @@ import { checkIntegrity, openForReading, readWriter, type DataDir } from '../../
 import type { Store } from '../../store/store.js';
 import { formatSize } from '../../terminal/format-time.js';
 import { checkAudit } from './check-audit.js';
-import { sayError, texts } from '../language/language.js';
+import { explainPhrase, sayError, texts } from '../language/language.js';
+import { RESTORE } from '../../store/sqlite/explain-sqlite.js';
 import type { Finding } from './doctor.js';
 import { CHECKED_BYTES, findDamage, tellIntegrity, type DamageOptions } from './find-damage.js';
 import { refusalOf } from '../refusal-of.js';
@@ -46,7 +47,9 @@ export async function lookAtData(path: string, options: DataOptions): Promise<Fi
   }
   const folders = isShared ? 0 : await countRunFolders(path);
   if (folders > 0)
-    return [missing(t.lostDatabase(path, folders, isThere ? t.databaseEmpty : t.databaseMissing, t.restore))];
+    return [
+      missing(t.lostDatabase(path, folders, isThere ? t.databaseEmpty : t.databaseMissing, explainPhrase(RESTORE))),
+    ];
   return [{ name: 'data', level: 'ok', text: t.nothingYet(path, room) }];
 }
 

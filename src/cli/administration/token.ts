@@ -2,6 +2,8 @@
 // a running server; hosts that share a database see a change at once. Each change is recorded in the
 // administrative journal before it takes effect. A revocation takes effect even if it cannot be recorded; that is then
 // an error.
+import { phraseOfError } from '../../messages/message-template.js';
+import { phrase } from '../../messages/phrase.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import type { JsonObject } from '../../kernel/json.js';
 import { RequestError, refusal } from '../../run/request-error.js';
@@ -30,7 +32,7 @@ import { registrationOf } from '../serving/own-operator.js';
 import { findServer } from '../serving/server.js';
 import { styleOf } from '../style.js';
 import { revokeHere, withFiles, withPlace, type Place } from './token-place.js';
-import { sayError, texts } from '../language/language.js';
+import { texts } from '../language/language.js';
 
 export interface TokenOptions extends DataOption {
   readonly role: Role;
@@ -184,7 +186,7 @@ export async function removeTokenCommand(name: string, options: DataOption, io: 
     return removed.problem;
   });
   io.stdout.write(`${texts().say.tokenRevoked(name)}\n`);
-  if (problem !== null) throw unrecorded(texts().say.actRevoked(name), problem);
+  if (problem !== null) throw unrecorded(phrase('token_revoked', { name }), problem);
   return EXIT.ok;
 }
 
@@ -207,7 +209,7 @@ export async function rotateTokenCommand(name: string | undefined, options: Rota
   const advice = name === undefined ? operatorAdvice(options, io) : rotatedAdvice(name);
   await printToken({ token, ...advice }, options, io);
   if (problem !== null)
-    throw unrecorded(name === undefined ? texts().say.actOperatorRotated : texts().say.actRotated(name), problem);
+    throw unrecorded(name === undefined ? phrase('operator_rotated') : phrase('token_rotated', { name }), problem);
   return EXIT.ok;
 }
 
@@ -268,7 +270,7 @@ async function rotateShared(
     problem = await rotateOperator(database, registration, { trace, old: old === null ? null : hashToken(old) });
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    throw new RequestError(error.code, texts().say.oldTokenMayBeValid(sayError(error)));
+    throw refusal('STORE_UNAVAILABLE.rotation', { problem: phraseOfError(error) });
   }
   // Another rotation at the same time may have replaced the file again.
   return { token: readOperatorToken(path), problem };

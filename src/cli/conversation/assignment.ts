@@ -1,6 +1,6 @@
 // The messages between a command and the worker process that it starts. Kept apart from the worker, so that a command
 // does not load the code that executes runs.
-import type { Values } from '../../kernel/message-template.js';
+import type { Values } from '../../kernel/fill-template.js';
 import type { CreateRunRequest } from '../../commands/create-request.js';
 import type { Reply } from '../../commands/reply.js';
 import type { Json, JsonObject } from '../../kernel/json.js';

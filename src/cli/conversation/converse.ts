@@ -253,7 +253,7 @@ class Conversation {
     } else if (run.status === 'waiting_user') {
       this.#say(texts().say.waiting(run.run_id));
     } else if (run.status === 'failed') {
-      const advice = run.error?.hint;
+      const advice = run.error === null ? undefined : explainRefusal(run.error).hint;
       // The conversation has already shown why it failed.
       this.#say(`${advice === undefined ? '' : `${advice}\n`}${texts().say.retryOrShow(run.run_id)}`);
     }

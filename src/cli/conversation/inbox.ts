@@ -1,5 +1,6 @@
 // parley inbox: lists the questions that wait for an answer, oldest first, numbered. On a terminal a number chooses
 // one; it is answered in place, and the list is shown again until nothing waits or the person leaves.
+import { phrase } from '../../messages/phrase.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import { RequestError, refusal } from '../../run/request-error.js';
 import { TAIL_CHARS } from '../../store/run-finder.js';
@@ -136,7 +137,7 @@ async function answerInTurn(
     }
     const item = items[place - 1];
     if (!item) {
-      const waiting = items.length === 1 ? 'one is' : `${items.length} are`;
+      const waiting = items.length === 1 ? phrase('one_is') : phrase('are_count', { count: items.length });
       throw refusal('INVALID_ARGUMENT.inbox_place', { place, waiting });
     }
     await answerOne(data, item, io);

@@ -1,4 +1,7 @@
 // parley reply: answers the question of a waiting run, and shows the run until it waits again or ends.
+import { terminalTexts } from '../../terminal/texts.js';
+import type { Phrase } from '../../kernel/fill-template.js';
+import { phrase } from '../../messages/phrase.js';
 import { parseJson, type Json } from '../../kernel/json.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
 import { headOf } from '../../journal/load-run.js';
@@ -17,10 +20,10 @@ import type { Io } from '../io.js';
 import { printDetached, readPrompt } from './run.js';
 import { startWork } from './start-work.js';
 
-const STATUS_WORDS: Readonly<Record<string, string>> = {
-  succeeded: 'has succeeded',
-  failed: 'has failed',
-  canceled: 'was canceled',
+const STATUS_PHRASES: Readonly<Record<string, Phrase>> = {
+  succeeded: phrase('has_succeeded'),
+  failed: phrase('has_failed'),
+  canceled: phrase('was_canceled'),
 };
 
 export interface ReplyOptions extends DataOption {
@@ -80,7 +83,7 @@ async function findInteraction(data: DataDir, run: RunRecord, options: ReplyOpti
 
 function notWaiting(run: RunRecord): RequestError {
   const { run_id: id, status } = run;
-  const state = STATUS_WORDS[status] ?? `is ${status}`;
+  const state = STATUS_PHRASES[status] ?? phrase('is_status', { status });
   return refusal(isTerminal(status) ? 'RUN_NOT_WAITING.ended' : 'RUN_NOT_WAITING.active', { run: id, state });
 }
 
@@ -120,8 +123,9 @@ async function readAnswer(interaction: InteractionRecord, options: ReplyOptions,
 function waysOut(typed: string, { options }: Question): string {
   const choice = chooseOption(options, typed.trim());
   if (choice.kind !== 'ambiguous') return '';
-  const ways = choice.readings.map(({ place, option }) => `--option ${place} sends ${JSON.stringify(option.value)}`);
-  return `. ${ways.join(', ')}; --value JSON sends any other value`;
+  const { optionSends, valueSends } = terminalTexts();
+  const ways = choice.readings.map(({ place, option }) => optionSends(place, JSON.stringify(option.value)));
+  return valueSends(ways.join(', '));
 }
 
 // The cursor right before the pending question.

@@ -19,7 +19,7 @@ import { startWork } from './start-work.js';
 import { openToRead } from '../open-data.js';
 import { runLine } from './tell.js';
 import type { Job } from './assignment.js';
-import { reasonOf } from '../../kernel/system-error.js';
+import { explainReason } from '../../messages/system-reason.js';
 import { texts } from '../language/language.js';
 
 export interface RunOptions extends DataOption {
@@ -137,7 +137,7 @@ export async function readPrompt(input: string, io: Io): Promise<string> {
 
 async function readSchema(path: string, io: Io): Promise<JsonObject> {
   const content = await readFile(resolvePath(path, io), 'utf8').catch((error: Error) => {
-    throw refusal('INVALID_ARGUMENT.schema_unreadable', { path, reason: reasonOf(error) });
+    throw refusal('INVALID_ARGUMENT.schema_unreadable', { path, reason: explainReason(error) });
   });
   const schema = parseJson(content);
   if (!isObject(schema)) throw refusal('INVALID_ARGUMENT.schema_form', { path });

@@ -20,7 +20,6 @@ export const DOCTOR = {
     `${path} has ${plural(folders, 'run folder')}, but ${database}. ${restore}`,
   databaseEmpty: 'parley.db is empty',
   databaseMissing: 'no parley.db',
-  restore: 'Stop Parley and restore parley.db from a backup (docs/guides/backup-and-restore.md, "Restore").',
   nothingYet: (path: string, free: string) => `${path} (nothing there yet), ${free}`,
   waiting: (count: number) => `${count} waiting for you`,
   overdue: (count: number) => `${count} of them overdue`,
@@ -97,12 +96,8 @@ export const IMPORT = {
   copied: (count: number, database: string) => `${plural(count, 'run')} copied into ${database}`,
   copiedButKnown: (count: number, database: string, known: number) =>
     `${plural(count, 'run')} copied into ${database}, ${known} ${known === 1 ? 'was' : 'were'} there already`,
-  count: (count: number) => plural(count, 'run'),
   more: (count: number) => `${count} more`,
   names: ', ',
-  next: '; ',
-  conflict: (runs: string) => `in the database with another content, and left as it is there: ${runs}`,
-  broken: (runs: string) => `not as it was written, which parley verify shows without PARLEY_DATABASE_URL: ${runs}`,
 };
 
 export const MIGRATE = {

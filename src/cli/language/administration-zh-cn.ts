@@ -15,7 +15,6 @@ export const DOCTOR: Texts['doctor'] = {
   lostDatabase: (path, folders, database, restore) => `${path} 中有 ${folders} 个运行文件夹，但${database}。${restore}`,
   databaseEmpty: ' parley.db 是空的',
   databaseMissing: '没有 parley.db',
-  restore: '请停止 Parley，从备份恢复 parley.db（见 docs/guides/backup-and-restore.md 的“Restore”一节）。',
   nothingYet: (path, free) => `${path}（尚无内容），${free}`,
   waiting: (count) => `${count} 个问题等你回答`,
   overdue: (count) => `其中 ${count} 个已超时`,
@@ -84,12 +83,8 @@ export const IMPORT: Texts['import'] = {
   progress: (done, total) => `已复制 ${done}/${total} 个运行`,
   copied: (count, database) => `已将 ${count} 个运行复制到 ${database}`,
   copiedButKnown: (count, database, known) => `已将 ${count} 个运行复制到 ${database}，另有 ${known} 个先前已复制`,
-  count: (count) => `${count} 个运行`,
   more: (count) => `另有 ${count} 个`,
   names: '、',
-  next: '；',
-  conflict: (runs) => `数据库中已有内容不同的同名运行，保持不变：${runs}`,
-  broken: (runs) => `与写入时不一致，可在不设置 PARLEY_DATABASE_URL 时用 parley verify 查看：${runs}`,
 };
 
 export const MIGRATE: Texts['migrate'] = {

@@ -88,7 +88,6 @@ const SAY = {
     count === 1
       ? '1 run has its files on another host, or none, and was not checked'
       : `${count} runs have their files on another host, or none, and were not checked`,
-  moreThan: (count: number) => `more than ${count}`,
   noRunsToCheck: (path: string) => `no runs in ${path}`,
   replayed: (rebuilt: number, observed: number) =>
     `${rebuilt} events of the conversation rebuilt from ${observed} observed events: identical to the stored ` +
@@ -142,12 +141,6 @@ const SAY = {
     `A program sends it as Authorization: Bearer TOKEN. In a browser, enter it at ${address}, or run ${command}.`,
   serverAddress: 'the address of the server',
   tokenRevoked: (name: string) => `revoked ${name}`,
-  // Acts that took effect, before the reason why they are not in the administrative journal.
-  actRevoked: (name: string) => `Token "${name}" was revoked`,
-  actRotated: (name: string) => `The token "${name}" was rotated`,
-  actOperatorRotated: 'The operator token was rotated',
-  oldTokenMayBeValid: (problem: string) =>
-    `${problem}. The old token may still be valid: run parley token rotate --operator again.`,
   tokenPreset:
     'The running server was started with PARLEY_TOKEN and still uses that. Restart it without PARLEY_TOKEN, or ' +
     'with another.',

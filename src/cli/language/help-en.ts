@@ -29,8 +29,6 @@ export const HELP = {
   exitCodes:
     'Exit codes: 0 succeeded, 1 failed, 2 usage, 3 waiting for you, 4 canceled,\n130 interrupted (the run continues).',
   seeHelp: (command: string) => `Run \`${command} --help\` for usage.`,
-  // Messages of the argument parser; English is its own language.
-  parserError: (message: string) => message,
   quotePrompt: '(The prompt is one argument: put it in quotes.)',
   didYouMean: (command: string) => `(Did you mean ${command}?)`,
   programExamples: {

@@ -7,32 +7,6 @@ const DETACH = '只打印运行 ID，不跟踪输出';
 const FORCE = '即使引擎未安装或未登录也启动';
 const LIMIT = '最多显示多少条';
 
-// Messages of the argument parser, in the order in which they are tried.
-const PARSER_ERRORS: readonly (readonly [RegExp, string])[] = [
-  [/^error: unknown command '(.*)'/m, '错误：没有“$1”这个命令'],
-  [/^error: unknown option '(.*)'/m, '错误：没有“$1”这个选项'],
-  [/^error: missing required argument '(.*)'/m, '错误：缺少参数“$1”'],
-  [/^error: required option '(.*)' not specified/m, '错误：缺少必需的选项“$1”'],
-  [/^error: option '(.*)' argument missing/m, '错误：选项“$1”需要一个值'],
-  [/^error: option '(.*)' cannot be used with option '(.*)'/m, '错误：选项“$1”不能与“$2”同时使用'],
-  [
-    /^error: too many arguments for '(.*)'\. Expected (\d+) arguments? but got (\d+)(.*)$/m,
-    '错误：“$1”的参数过多：应为 $2 个，实际 $3 个',
-  ],
-  [
-    /^error: too many arguments\. Expected (\d+) arguments? but got (\d+)(.*)$/m,
-    '错误：参数过多：应为 $1 个，实际 $2 个',
-  ],
-  [
-    /^error: option '(.*)' argument '(.*)' is invalid\. Allowed choices are (.*)\.$/m,
-    '错误：选项“$1”的值“$2”无效。可选值：$3。',
-  ],
-  [/^error: option '(.*)' argument '(.*)' is invalid\. /m, '错误：选项“$1”的值“$2”无效。'],
-  [/^error: command-argument value '(.*)' is invalid for argument '(.*)'\. /m, '错误：参数“$2”的值“$1”无效。'],
-  [/^\(Did you mean one of (.*)\?\)$/m, '（你是想输入 $1 之一吗？）'],
-  [/^\(Did you mean (.*)\?\)$/m, '（你是想输入 $1 吗？）'],
-];
-
 export const HELP: Texts['help'] = {
   about: '让编程智能体的对话持久可靠：问题不丢失，回答不重复生效，输出一个字节都不少。',
   headings: { 'Usage:': '用法：', 'Arguments:': '参数：', 'Options:': '选项：', 'Commands:': '命令：' },
@@ -48,8 +22,6 @@ export const HELP: Texts['help'] = {
   examples: '示例：',
   exitCodes: '退出码：0 成功，1 失败，2 用法错误，3 等待你回答，4 已取消，\n130 被中断（运行继续）。',
   seeHelp: (command) => `用法请见 \`${command} --help\`。`,
-  parserError: (message) =>
-    PARSER_ERRORS.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), message),
   quotePrompt: '（任务描述是一个参数：请加引号。）',
   didYouMean: (command) => `（你是想输入 ${command} 吗？）`,
   programExamples: {

@@ -4,7 +4,6 @@ import type { FINDINGS } from '../../audit/findings.js';
 import type { DAMAGE_TEXTS } from '../../kernel/damage-texts.js';
 import type { POST_TEXTS } from '../../hooks/post.js';
 import type { Translation } from '../../kernel/message.js';
-import type { SYSTEM_REASONS } from '../../kernel/system-error.js';
 import type { PROBE_TEXTS } from '../../machine/programs/probe-engine.js';
 import type { QUERY_TEXTS } from '../../machine/programs/query-program.js';
 import type { RunState } from '../../run/statechart.js';
@@ -158,31 +157,7 @@ const PROBE_ZH: Translated<typeof PROBE_TEXTS & typeof QUERY_TEXTS> = {
   'query.complained': '异常结束（{how}）：{complaint}',
 };
 
-const SYSTEM_ZH: Translated<typeof SYSTEM_REASONS & typeof POST_TEXTS> = {
-  'system.EACCES': '没有权限',
-  'system.EADDRINUSE': '地址已被其他程序占用',
-  'system.EADDRNOTAVAIL': '本机没有这个地址',
-  'system.ECONNREFUSED': '对方没有程序在监听',
-  'system.ECONNRESET': '连接被关闭',
-  'system.EDQUOT': '磁盘配额已用完',
-  'system.EEXIST': '已存在',
-  'system.EHOSTUNREACH': '无法连接到主机',
-  'system.EISDIR': '是文件夹',
-  'system.ELOOP': '链接层数过多',
-  'system.EMFILE': '打开的文件过多',
-  'system.ENAMETOOLONG': '名称过长',
-  'system.ENETUNREACH': '网络不可达',
-  'system.ENFILE': '本机打开的文件过多',
-  'system.ENODEV': '没有这个设备',
-  'system.ENOENT': '不存在',
-  'system.ENOSPC': '磁盘已满',
-  'system.ENOTDIR': '路径中有一部分不是文件夹',
-  'system.ENOTEMPTY': '文件夹不为空',
-  'system.ENOTFOUND': '没有这个主机名',
-  'system.EPERM': '操作不被允许',
-  'system.EPIPE': '对方已关闭连接',
-  'system.EROFS': '磁盘只读',
-  'system.ETIMEDOUT': '未及时收到响应',
+const POST_ZH: Translated<typeof POST_TEXTS> = {
   'post.late': '{seconds} 秒内没有响应',
 };
 
@@ -197,6 +172,6 @@ const ENGINES_ZH: Readonly<Record<string, string>> = {
 };
 
 export const CHINESE_MESSAGES: Translation = {
-  templates: { ...FINDINGS_ZH, ...STATES_ZH, ...DAMAGE_ZH, ...AUDIT_ZH, ...PROBE_ZH, ...SYSTEM_ZH, ...ENGINES_ZH },
+  templates: { ...FINDINGS_ZH, ...STATES_ZH, ...DAMAGE_ZH, ...AUDIT_ZH, ...PROBE_ZH, ...POST_ZH, ...ENGINES_ZH },
   separator: '、',
 };

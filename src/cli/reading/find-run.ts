@@ -1,5 +1,6 @@
 // Finds the run that a person names: by its id, by the end or the beginning of it, or by the word "last". Uses indexes:
 // the cost does not grow with the number of runs.
+import { phrase } from '../../messages/phrase.js';
 import { isStored } from '../../journal/every-run.js';
 import { salvageRun } from '../../journal/load-run.js';
 import { refusal } from '../../run/request-error.js';
@@ -10,7 +11,6 @@ import { dataDirOf, openReader, type DataOption } from '../data-dir.js';
 import type { ReadData } from '../open-data.js';
 import { reportDamage } from './report-damage.js';
 import type { SalvagedRun } from '../../store/salvage.js';
-import { texts } from '../language/language.js';
 
 const PREFIX = 'run_';
 const SHOWN_MATCHES = 5;
@@ -37,7 +37,7 @@ export async function findRunId(store: Store, runRef: string, options: FindOptio
   if (only !== undefined && found.length === 1) return only;
   if (only === undefined) throw refusal('RUN_NOT_FOUND.no_match', { run: runRef });
   const isMore = found.length > SHOWN_MATCHES;
-  const count = isMore ? texts().say.moreThan(SHOWN_MATCHES) : found.length;
+  const count = isMore ? phrase('more_than', { count: SHOWN_MATCHES }) : found.length;
   const shown = `${found.slice(0, SHOWN_MATCHES).join(', ')}${isMore ? ' …' : ''}`;
   throw refusal('RUN_NOT_FOUND.ambiguous', { run: runRef, count, runs: shown });
 }

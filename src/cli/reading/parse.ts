@@ -12,7 +12,7 @@ import type { ExecutionMode } from '../../run/attempt.js';
 import type { Exit } from '../../run/judge-completion.js';
 import { refusal } from '../../run/request-error.js';
 import { LineWriter, type Io } from '../io.js';
-import { reasonOf } from '../../kernel/system-error.js';
+import { explainReason } from '../../messages/system-reason.js';
 import { texts } from '../language/language.js';
 
 export interface ParseOptions {
@@ -86,6 +86,6 @@ async function openFile(path: string): Promise<Readable> {
     if ((await stat(path)).isDirectory()) throw new Error(texts().say.isFolder);
     return file;
   } catch (error) {
-    throw refusal('INVALID_ARGUMENT.stderr_file', { path, reason: reasonOf(error) });
+    throw refusal('INVALID_ARGUMENT.stderr_file', { path, reason: explainReason(error) });
   }
 }

@@ -38,7 +38,7 @@ import { readLiveServer } from './server.js';
 import { styleOf } from '../style.js';
 import { verifyInChild } from './verify-child.js';
 import { readVersion } from '../version.js';
-import { reasonOf } from '../../kernel/system-error.js';
+import { explainReason } from '../../messages/system-reason.js';
 import { contractFor } from '../../run/waiting/run-contract.js';
 import { ENGLISH } from '../language/en.js';
 import { texts } from '../language/language.js';
@@ -210,7 +210,7 @@ async function listen({ app }: Service, { host, port }: ServeOptions): Promise<s
     await app.listen({ host, port });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') throw refusal('INVALID_ARGUMENT.port', { port, host });
-    throw refusal('INVALID_ARGUMENT.listen', { host, port, reason: reasonOf(error) });
+    throw refusal('INVALID_ARGUMENT.listen', { host, port, reason: explainReason(error) });
   }
   const { port: real } = app.server.address() as AddressInfo;
   return `http://${host === '0.0.0.0' || host === '::' ? '127.0.0.1' : bracketed(host)}:${real}`;

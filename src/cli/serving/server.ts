@@ -1,5 +1,6 @@
 // The server of a data directory or of a database, if one runs: then commands that change something go through it
 // instead of writing themselves.
+import { phraseOfError } from '../../messages/message-template.js';
 import { createClient, type ParleyClient } from '../../client/client.js';
 import { ParleyError } from '../../client/parley-error.js';
 import type { RequestErrorCode } from '../../contract/error-codes.js';
@@ -86,18 +87,20 @@ function tokenFor(path: string, io: Io): string {
   }
 }
 
-function explain({ code, message, values, hint }: ParleyError, url: string): RequestError {
-  if (code === 'UNREACHABLE') return refusal('DATA_DIR_IN_USE.silent', { problem: message });
+function explain(error: ParleyError, url: string): RequestError {
+  const { code, message, values, hint } = error;
+  if (code === 'UNREACHABLE') return refusal('DATA_DIR_IN_USE.silent', { problem: phraseOfError(error) });
   if (code === 'UNAUTHORIZED') return refusal('UNAUTHORIZED.other_token', { url });
   return new RequestError(code as RequestErrorCode, message, { values, hint });
 }
 
 // `isTokenSet`: the token is from PARLEY_TOKEN, not from the data directory.
 function explainHost(
-  { code, message, values, hint }: ParleyError,
+  error: ParleyError,
   { url, isTokenSet }: { readonly url: string; readonly isTokenSet: boolean },
 ): RequestError {
-  if (code === 'UNREACHABLE') return refusal('STORE_UNAVAILABLE.lost_server', { problem: message });
+  const { code, message, values, hint } = error;
+  if (code === 'UNREACHABLE') return refusal('STORE_UNAVAILABLE.lost_server', { problem: phraseOfError(error) });
   if (code === 'UNAUTHORIZED')
     return refusal(isTokenSet ? 'UNAUTHORIZED.wrong_variable' : 'UNAUTHORIZED.wrong_data_dir', { url });
   return new RequestError(code as RequestErrorCode, message, { values, hint });

@@ -1,6 +1,8 @@
 // The check of one run for a server, in its own process with a bounded heap, so that it neither blocks the event loop
 // of the server nor uses its memory. `verifyInChild` starts the process, `verifyOneRun` runs in it. The process prints
 // messages as JSON lines: its progress, and at the end the checks.
+import type { Phrase } from '../../kernel/fill-template.js';
+import { phrase } from '../../messages/phrase.js';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
@@ -56,8 +58,8 @@ export function verifyInChild(
       });
       child.stdin.on('error', () => {});
       child.stdin.end(JSON.stringify({ data, run_id: runId } satisfies Assignment));
-      const fail = (reason: string): void => reject(refusal('VERIFY_FAILED', { run: runId, reason }));
-      child.once('error', ({ message }) => fail(`the process of the check could not be started (${message})`));
+      const fail = (reason: Phrase): void => reject(refusal('VERIFY_FAILED', { run: runId, reason }));
+      child.once('error', ({ message }) => fail(phrase('check_not_started', { reason: message })));
       child.once('close', (code, ended) => {
         cancelDeadline();
         signal.removeEventListener('abort', kill);
@@ -65,9 +67,8 @@ export function verifyInChild(
         else
           fail(
             signal.aborted
-              ? 'the check was stopped'
-              : `the process of the check ended with ${ended ?? `exit code ${code}`}, perhaps because it needed more ` +
-                  `than ${heapMb} MB`,
+              ? phrase('check_stopped')
+              : phrase('check_ended', { end: ended ?? phrase('exit_code', { code: String(code) }), limit: heapMb }),
           );
       });
     });

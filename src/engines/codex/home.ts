@@ -1,4 +1,5 @@
 // Codex keeps everything under CODEX_HOME; a thread is a rollout file that is named after its id.
+import { formText } from '../../messages/forms.js';
 import { join } from 'node:path';
 import { asObject, asString, parseJson } from '../../kernel/json.js';
 import type { HomeRules, User } from '../engine.js';
@@ -17,7 +18,7 @@ export const codexHome: HomeRules = {
   loginExpiry: codexLoginExpiry,
   linked: (user) => [{ from: join(homeOf(user), '.credentials.json'), to: '.codex/.credentials.json' }],
   keys: [/^CODEX_API_KEY$/],
-  howToLogIn: 'codex login, or set CODEX_API_KEY',
+  howToLogIn: formText('codex_login'),
   ownProvider: { files: (user) => [join(homeOf(user), 'config.toml')], isNamedIn: namesProvider },
   // Codex reads OPENAI_API_KEY only where a provider of its settings names it.
   keyInstead: { of: 'OPENAI_API_KEY', as: 'CODEX_API_KEY' },

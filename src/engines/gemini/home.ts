@@ -1,5 +1,6 @@
 // Gemini keeps everything under GEMINI_CLI_HOME/.gemini; a session's file is named after the first eight characters of
 // its id. Its settings file is written before each turn: the question tool stands in it.
+import { formText } from '../../messages/forms.js';
 import { join } from 'node:path';
 import { asObject, asString } from '../../kernel/json.js';
 import type { HomeRules, User } from '../engine.js';
@@ -25,7 +26,7 @@ export const geminiHome: HomeRules = {
   ],
   linked: within(['google_accounts.json', 'mcp-oauth-tokens.json']),
   keys: [/^GEMINI_API_KEY$/, /^GOOGLE_API_KEY$/],
-  howToLogIn: 'start gemini once and log in, or set GEMINI_API_KEY',
+  howToLogIn: formText('gemini_login'),
   ownProvider: {
     files: (user) => [join(folderOf(user), 'settings.json')],
     isNamedIn: (text) =>

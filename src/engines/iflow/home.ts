@@ -1,4 +1,5 @@
 // iFlow keeps everything under HOME/.iflow; a session's file is named after its id.
+import { formText } from '../../messages/forms.js';
 import { join } from 'node:path';
 import { GIT_FILES, type HomeRules } from '../engine.js';
 
@@ -9,7 +10,7 @@ export const iflowHome: HomeRules = {
   passes: [/^IFLOW_/i],
   logins: ({ home }) => LOGINS.map((name) => ({ from: join(home, '.iflow', name), to: `.iflow/${name}` })),
   keys: [/^IFLOW_API_KEY$/i],
-  howToLogIn: 'start iflow once and log in',
+  howToLogIn: formText('iflow_login'),
   // HOME is private here, but commits are still the user's.
   settings: ({ home, env }) => [
     { from: join(home, '.iflow', 'settings.json'), to: '.iflow/settings.json' },

@@ -1,4 +1,5 @@
 // Is iFlow there? Its CLI was shut down in April 2026; the parser was proved on recordings of the last version.
+import { formText } from '../../messages/forms.js';
 import type { ProbeRules } from '../engine.js';
 
 export const iflowProbe: ProbeRules = {
@@ -8,5 +9,5 @@ export const iflowProbe: ProbeRules = {
   parseVersion: (output) => /(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? null,
   resume: { args: ['--help'], shows: /--resume\b/ },
   provedVersion: '0.5.19',
-  install: 'iFlow CLI is no longer distributed; name an existing installation in PARLEY_IFLOW_BIN',
+  install: formText('iflow_install'),
 };

@@ -1,4 +1,5 @@
 // OpenCode keeps everything under the XDG directories; all sessions are in one database, which mentions their ids.
+import { formText } from '../../messages/forms.js';
 import { basename, join } from 'node:path';
 import { asObject, asString } from '../../kernel/json.js';
 import { parseCommentedJson } from '../commented-json.js';
@@ -40,7 +41,7 @@ export const opencodeHome: HomeRules = {
   ],
   // A letter may be written as a number in JSON, and so hide the word.
   unstoppable: {
-    what: 'plugins',
+    what: formText('plugins'),
     folders: ['.opencode/plugin', '.opencode/plugins'],
     files: CONFIG_FILES,
     mention: /"plugins?"|\\u/,

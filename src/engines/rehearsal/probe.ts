@@ -1,4 +1,5 @@
 // The rehearsal comes with Parley: it is there as soon as Parley is built, in the version that the parser knows.
+import { formText } from '../../messages/forms.js';
 import { REHEARSAL_VERSION } from '../../rehearsal/version.js';
 import type { ProbeRules } from '../engine.js';
 
@@ -9,5 +10,5 @@ export const rehearsalProbe: ProbeRules = {
   versionArgs: ['--version'],
   parseVersion: (output) => /^rehearsal (\d+\.\d+\.\d+\S*)/m.exec(output)?.[1] ?? null,
   provedVersion: REHEARSAL_VERSION,
-  install: 'it comes with Parley; npm run build makes it',
+  install: formText('rehearsal_install'),
 };

@@ -1,5 +1,6 @@
 // Refuses a workspace whose files an engine would execute regardless of the permission. Only reads, and never blocks on
 // a pipe or a device.
+import { formOf } from '../../messages/forms.js';
 import { join } from 'node:path';
 import { listUpwards } from '../../files/folders-above.js';
 import type { Engine, Unstoppable, User } from '../../engines/engine.js';
@@ -17,7 +18,11 @@ export async function checkWorkspace({ name, home: { unstoppable } }: Engine, us
   for (const folder of home < 0 ? folders : folders.slice(0, home)) {
     const found = await findIn(folder, unstoppable);
     if (found !== null)
-      throw refuseTurn('WORKING_FOLDER_UNUSABLE.programs', { path: found, programs: unstoppable.what, engine: name });
+      throw refuseTurn('WORKING_FOLDER_UNUSABLE.programs', {
+        path: found,
+        programs: formOf(unstoppable.what),
+        engine: name,
+      });
   }
 }
 

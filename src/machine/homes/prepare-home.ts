@@ -1,5 +1,6 @@
 // Prepares a private home for a turn. The user's login is linked, never copied and never printed, so a login that the
 // engine renews is renewed for the user too. Settings are copied, so changes by the engine stay in the home.
+import { phrase } from '../../messages/phrase.js';
 import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -41,7 +42,7 @@ async function writeTurnFile(
   if (text === null)
     throw refuseTurn('ENGINE_SETTINGS_INVALID.form', {
       file: source,
-      form: source.endsWith('.toml') ? 'TOML' : 'a JSON object',
+      form: source.endsWith('.toml') ? 'TOML' : phrase('json_object'),
     });
   replaceFile(target, text, { forGood: false });
 }
@@ -52,7 +53,7 @@ async function readIfFile(path: string, rules: FileRules): Promise<string | null
     return await readText(path, rules);
   } catch (error) {
     if (!(error instanceof UnsafeFileError)) throw error;
-    if (rules === OWN_FILE) throw refuseTurn('ENGINE_SETTINGS_INVALID.unreadable', { reason: error.message });
+    if (rules === OWN_FILE) throw refuseTurn('ENGINE_SETTINGS_INVALID.unreadable', { reason: error.phrase });
     await rm(path, { recursive: true, force: true });
     return null;
   }

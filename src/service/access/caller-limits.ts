@@ -1,4 +1,5 @@
 // Limits how much one token may have open at a time, so that one client cannot exhaust shared resources.
+import type { Phrase } from '../../kernel/fill-template.js';
 import type { FastifyInstance } from 'fastify';
 import { actorKey } from '../../commands/actor-key.js';
 import type { Clock } from '../../kernel/clock.js';
@@ -15,11 +16,11 @@ declare module 'fastify' {
 
 export class CallerLimit {
   readonly #limit: number;
-  readonly #name: string;
+  readonly #name: Phrase;
   readonly #open = new Map<string, number>();
 
   // `name` is the counted thing, in the plural.
-  constructor(limit: number, name: string) {
+  constructor(limit: number, name: Phrase) {
     this.#limit = limit;
     this.#name = name;
   }

@@ -1,5 +1,6 @@
 // The operator token of a data directory: created at the first start in a file that only its owner can read, and
 // replaced by `parley token rotate --operator`. PARLEY_TOKEN sets another one while the server runs.
+import { phrase } from '../../messages/phrase.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { OWN_FILE, readTextSync } from '../../files/read-file.js';
@@ -76,11 +77,11 @@ const LEAST_BITS = 96;
 export function checkStrength(token: string): void {
   const problem =
     !/^[\w.~+/=-]*$/.test(token) || token.length > 500
-      ? 'it may have letters, digits and . _ ~ + / = - only, at most 500'
+      ? phrase('token_form')
       : token.length < LEAST_LENGTH
-        ? `it has ${token.length} characters, and ${LEAST_LENGTH} are the least`
+        ? phrase('token_short', { count: token.length, least: LEAST_LENGTH })
         : estimateBits(token) < LEAST_BITS
-          ? 'it repeats itself or follows a pattern'
+          ? phrase('token_guessable')
           : null;
   if (problem !== null) throw refusal('INVALID_ARGUMENT.weak_token', { problem });
 }

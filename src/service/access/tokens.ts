@@ -1,13 +1,15 @@
 // Named tokens of a data directory, in tokens.json: each has a name, the person it belongs to, a role and optionally an
 // expiry. Only hashes are stored, so somebody who reads the file cannot use the tokens.
+import { formText } from '../../messages/forms.js';
+import { phrase } from '../../messages/phrase.js';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../../files/replace-file.js';
 import { OWN_FILE, readTextSync } from '../../files/read-file.js';
-import { createCheck } from '../../kernel/validator.js';
+import { createCheck } from '../../messages/validator.js';
 import { refusal, type RequestError } from '../../run/request-error.js';
-import { reasonOf } from '../../kernel/system-error.js';
+import { explainReason } from '../../messages/system-reason.js';
 
 export const ROLES = ['viewer', 'replier', 'operator'] as const;
 export type Role = (typeof ROLES)[number];
@@ -45,14 +47,14 @@ export const TOKENS_SCHEMA = {
     properties: {
       name: { type: 'string', minLength: 1, maxLength: 100 },
       role: { enum: ROLES },
-      sha256: { type: 'string', pattern: '^[0-9a-f]{64}$', description: '64 hexadecimal digits' },
+      sha256: { type: 'string', pattern: '^[0-9a-f]{64}$', description: formText('hex_digits') },
       created_at: { type: 'string' },
       person: { type: 'string', minLength: 1, maxLength: 100 },
-      expires_at: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}T', description: 'an ISO 8601 time' },
+      expires_at: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}T', description: formText('iso_time') },
     },
   },
 } as const;
-const explain = createCheck(TOKENS_SCHEMA, 'tokens');
+const explain = createCheck(TOKENS_SCHEMA, phrase('tokens'));
 
 export function listTokens(dataDir: string): readonly NamedToken[] {
   const path = join(dataDir, FILE);
@@ -63,15 +65,13 @@ export function listTokens(dataDir: string): readonly NamedToken[] {
   return found as NamedToken[];
 }
 
-const WAYS_OUT =
-  'Fix it, restore it from a backup, or delete it: all named tokens are revoked then, and parley token add makes ' +
-  'new ones.';
+const WAYS_OUT = phrase('tokens_ways_out');
 
 function readFile(path: string): string {
   try {
     return readTextSync(path, OWN_FILE) ?? '[]';
   } catch (error) {
-    throw refusal('DATA_DIR_UNUSABLE.tokens_unreadable', { file: path, reason: reasonOf(error) });
+    throw refusal('DATA_DIR_UNUSABLE.tokens_unreadable', { file: path, reason: explainReason(error) });
   }
 }
 
@@ -93,8 +93,8 @@ export function makeToken(
   { role, now, person, expires_at: expires }: NewToken,
 ): { readonly token: string; readonly named: NamedToken } {
   for (const [what, text] of [
-    ['name', name],
-    ['person', person ?? name],
+    [phrase('name_of_token'), name],
+    [phrase('person_of_token'), person ?? name],
   ] as const) {
     if (!NAME_FORM.test(text))
       throw refusal('INVALID_ARGUMENT.token_name', { field: what, value: JSON.stringify(text) });

@@ -5,11 +5,12 @@ import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { HTTP_STATUS } from '../../contract/error-codes.js';
 import type { JsonObject } from '../../kernel/json.js';
-import type { Values } from '../../kernel/message-template.js';
+import type { Values } from '../../kernel/fill-template.js';
 import { damageIn } from '../../kernel/stored-json.js';
 import { RequestError, refusal } from '../../run/request-error.js';
 import { runError } from '../../run/run-error.js';
-import { explainZodIssues } from '../../kernel/explain-zod-issues.js';
+import { explainZodIssues } from '../../messages/explain-zod-issues.js';
+import { phrase, sentencesOf } from '../../messages/phrase.js';
 import { KnownAddresses } from '../access/known-addresses.js';
 
 type Code = keyof typeof HTTP_STATUS;
@@ -101,15 +102,17 @@ export function explain(error: unknown, request?: FastifyRequest): Refusal {
     const context = (error.validationContext ?? 'body') as keyof typeof PARTS;
     const [name, member] = PARTS[context];
     const schema = (request?.routeOptions.schema as Record<string, unknown> | undefined)?.[context];
-    const problems = explainZodIssues(error.validation, { name, value: request?.[member], schema });
-    const message = problems.map((problem) => problem.message).join(' ');
-    const details = { where: name, problems: problems.map(({ path, message: text }) => ({ path, message: text })) };
-    return { code: 'INVALID_ARGUMENT', message, details };
+    const problems = explainZodIssues(error.validation, { name: phrase(name), value: request?.[member], schema });
+    const { code, message, values } = refusal('INVALID_ARGUMENT.request', {
+      problem: problems.flatMap(({ sentences }) => sentences),
+    });
+    const listed = problems.map(({ path, sentences }) => ({ path, message: sentencesOf(sentences) }));
+    return { code, message, values, details: { where: name, problems: listed } };
   }
   const code = codeOf(error);
   if (isFrameworkCode(code)) return refusal(FRAMEWORK[code]);
   if (error instanceof SyntaxError && 'statusCode' in error)
-    return { code: 'INVALID_ARGUMENT', message: `The body is not JSON: ${error.message}` };
+    return refusal('INVALID_ARGUMENT.body_not_json_reason', { reason: error.message });
   const damage = damageIn(error);
   if (damage) return refusal('DATA_DIR_UNUSABLE.damaged_data', { reason: damage.message });
   const id = randomUUID();

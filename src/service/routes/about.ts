@@ -1,4 +1,5 @@
 // Information about the server: health, engines, parsers and the contract.
+import { formText } from '../../messages/forms.js';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { refusal } from '../../run/request-error.js';
@@ -15,7 +16,7 @@ const healthy = z.strictObject({ status: z.literal('ok') });
 const ready = healthy.extend({ host_id: z.string().optional(), proof: z.string().optional() });
 // Not strict: health checks may add query parameters.
 const challenged = z.object({
-  challenge: z.string().regex(CHALLENGE_FORM, '16 to 128 letters, digits, _ and -').optional(),
+  challenge: z.string().regex(CHALLENGE_FORM, formText('challenge')).optional(),
 });
 const contract = z.looseObject({
   initial: z.string(),

@@ -1,4 +1,5 @@
 // The open streams: bounded in total and per token, counted, and all ended when the server stops.
+import { phrase } from '../../messages/phrase.js';
 import type { FastifyReply } from 'fastify';
 import type { Timers } from '../../process/timers.js';
 import { refusal } from '../../run/request-error.js';
@@ -15,7 +16,7 @@ export class Streams {
 
   constructor({ limit, perToken }: { readonly limit: number; readonly perToken: number }, timers: Timers) {
     this.#limit = limit;
-    this.#perToken = new CallerLimit(perToken, 'streams');
+    this.#perToken = new CallerLimit(perToken, phrase('streams'));
     this.#timers = timers;
   }
 

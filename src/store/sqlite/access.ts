@@ -1,5 +1,6 @@
 // Sessions, sign-in codes, token uses and the administrative journal in the SQLite file of a data directory. A lookup
 // is one indexed read without a cache, so a session that another process has ended is refused from the next request on.
+import { phrase } from '../../messages/phrase.js';
 import {
   listSoundSessions,
   MOST_CODES,
@@ -126,7 +127,7 @@ export class SqliteAccess implements AccessStore {
         return { isEnded: true, problem: error };
       }
     });
-    if (problem !== null) throw unrecorded(`Session ${sessionId} has ended`, problem);
+    if (problem !== null) throw unrecorded(phrase('session_ended', { session: sessionId }), problem);
     return isEnded;
   }
 

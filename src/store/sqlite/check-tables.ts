@@ -1,5 +1,7 @@
 // Checks that a file is a Parley database, before and after a migration, so that nothing is built on damaged data or in
 // the database of another program.
+import type { Phrase } from '../../kernel/fill-template.js';
+import { phrase } from '../../messages/phrase.js';
 import { refusal, type RequestError } from '../../run/request-error.js';
 import { RESTORE } from './explain-sqlite.js';
 import type { Database } from './open-database.js';
@@ -70,13 +72,11 @@ export function checkTables(db: Database): void {
         AND the.name = '${table}'`,
     );
     if (found.toSorted().join(' ') !== columns.split(' ').toSorted().join(' '))
-      throw damaged(
-        found.length === 0 ? `the table ${table} is missing` : `the table ${table} has not the columns it should have`,
-      );
+      throw damaged(found.length === 0 ? phrase('table_missing', { table }) : phrase('table_columns', { table }));
   }
   const indexes = new Set(tell(db, `SELECT tell_value(name) FROM sqlite_master WHERE type = 'index'`));
   const missing = INDEXES.find((name) => !indexes.has(name));
-  if (missing !== undefined) throw damaged(`the index ${missing} is missing`);
+  if (missing !== undefined) throw damaged(phrase('index_missing', { index: missing }));
 }
 
 // Reads the whole file, which takes time; a file is migrated once.
@@ -91,7 +91,7 @@ export function checkSound(db: Database, version: number): void {
   if (finding !== 'ok') throw damaged(finding.replaceAll(/[*\s]+/g, ' ').trim());
 }
 
-function damaged(finding: string): RequestError {
+function damaged(finding: Phrase | string): RequestError {
   return refusal('DATA_DIR_UNUSABLE.damaged', { finding, way_out: RESTORE });
 }
 

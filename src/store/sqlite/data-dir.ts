@@ -1,5 +1,7 @@
 // A data directory on this machine: created if missing, readable by its owner only, written by one process at a time.
 // The writer holds an exclusive lock in a small database of its own, so the lock is released when the process exits.
+import type { Phrase } from '../../kernel/fill-template.js';
+import { phrase } from '../../messages/phrase.js';
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { OWN_FILE, readTextSync } from '../../files/read-file.js';
@@ -144,9 +146,10 @@ export function readWriter(path: string): Writer | null {
   }
 }
 
-function describeWriter(writer: Writer | null): string {
-  if (writer === null) return 'a process that did not say who it is';
-  return `process ${writer.pid}${writer.run_id === undefined ? '' : `, which works on ${writer.run_id}`}`;
+function describeWriter(writer: Writer | null): Phrase {
+  if (writer === null) return phrase('writer_unknown');
+  const { pid, run_id: run } = writer;
+  return run === undefined ? phrase('writer_process', { pid }) : phrase('writer_run', { pid, run });
 }
 
 // Opens the store read-only beside the writer; null if there is none yet.

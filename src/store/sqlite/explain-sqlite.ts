@@ -1,19 +1,14 @@
 // Explains why SQLite cannot read parley.db: the problem in plain words and a way out, followed by SQLite's message in
 // brackets.
+import type { Phrase } from '../../kernel/fill-template.js';
+import { phrase } from '../../messages/phrase.js';
 
-export const RESTORE =
-  'Stop Parley and restore parley.db from a backup (docs/guides/backup-and-restore.md, "Restore").';
+export const RESTORE = phrase('restore');
 
 // Null: the message is not about damage of the file.
-export function explainSqlite(message: string): string | null {
-  const detail = `(SQLite: ${message})`;
-  if (/not a database/i.test(message))
-    return `parley.db is not a database, or its beginning was overwritten. ${RESTORE} ${detail}`;
-  if (!isDamage(message)) return null;
-  return (
-    `parley.db is damaged: a part of the file is missing or was overwritten. ${RESTORE} Without a backup, ` +
-    `sqlite3 parley.db .recover salvages what it can. ${detail}`
-  );
+export function explainSqlite(message: string): Phrase | null {
+  if (/not a database/i.test(message)) return phrase('sqlite_no_database', { restore: RESTORE, reason: message });
+  return isDamage(message) ? phrase('sqlite_damaged', { restore: RESTORE, reason: message }) : null;
 }
 
 export function isDamage(message: string): boolean {

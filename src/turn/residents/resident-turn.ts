@@ -38,7 +38,7 @@ import {
   type TurnOutput,
   type TurnContext,
 } from '../turn-context.js';
-import { reasonOf } from '../../kernel/system-error.js';
+import { reasonOf } from '../../messages/system-reason.js';
 
 export interface ResidentTurnInput {
   readonly command: EngineCommand;

@@ -9,21 +9,21 @@ type Mistake = readonly [name: string, args: readonly string[], code: number, to
 
 // Nothing may be stored by any of them.
 const REFUSED: readonly Mistake[] = [
-  ['a command that does not exist', ['runn', 'codex', 'hi'], 2, "unknown command 'runn'\n(Did you mean run?)"],
-  ['no prompt', ['run', 'rehearsal'], 2, /missing required argument 'prompt'\nRun `parley run --help` for usage\./],
+  ['a command that does not exist', ['runn', 'codex', 'hi'], 2, 'There is no command "runn". Did you mean "run"?\n'],
+  ['no prompt', ['run', 'rehearsal'], 2, /The argument "prompt" is missing\.\nRun `parley run --help` for usage\./],
   ['an empty prompt', ['run', 'rehearsal', '  '], 2, 'The prompt is empty'],
   ['an empty prompt from stdin', ['run', 'rehearsal', '-'], 2, 'The prompt is empty'],
   [
     'a prompt without quotes',
     ['run', 'rehearsal', 'fix', 'the', 'build'],
     2,
-    /too many arguments[^]*The prompt is one argument: put it in quotes/,
+    /"run" takes 2 arguments, not 4\.[^]*The prompt is one argument: put it in quotes/,
   ],
   [
     'an engine without the command',
     ['codex', 'fix the build'],
     2,
-    /unknown command 'codex'[^]*\(Did you mean parley run codex\?\)/,
+    /There is no command "codex"\.[^]*\(Did you mean parley run codex\?\)/,
   ],
   [
     'an unknown engine',
@@ -42,7 +42,7 @@ const REFUSED: readonly Mistake[] = [
     'a folder and a folder of its own',
     ['run', 'rehearsal', 'hi', '--cwd', '.', '--scratch'],
     2,
-    "cannot be used with option '-C, --cwd <dir>'",
+    '--scratch cannot be used with -C, --cwd <dir>.',
   ],
   [
     'a schema that is not there',
@@ -85,7 +85,7 @@ const REFUSED: readonly Mistake[] = [
     'a permission that does not exist',
     ['run', 'rehearsal', 'hi', '-p', 'root'],
     2,
-    'Allowed choices are read-only, workspace-write, full',
+    'cannot be "root": it takes read-only, workspace-write, full.',
   ],
   ['a run that does not exist', ['show', 'run_01ABC'], 1, 'There is no run "run_01ABC"'],
   ['the last run, where there is none', ['reply', 'last', 'yes'], 1, 'There is no run "last": there are no runs in '],

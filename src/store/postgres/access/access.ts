@@ -1,5 +1,6 @@
 // Sessions, sign-in codes, token uses and the administrative journal in PostgreSQL, shared by all hosts. Lookups of
 // sessions are cached for two seconds; every change notifies all hosts, which then read again before the next request.
+import { phrase } from '../../../messages/phrase.js';
 import {
   listSoundSessions,
   MOST_CODES,
@@ -155,7 +156,7 @@ export class PostgresAccess implements AccessStore {
       },
     );
     this.#cache.forget(({ session_id: id }) => id === sessionId);
-    if (problem !== null) throw unrecorded(`Session ${sessionId} has ended`, problem);
+    if (problem !== null) throw unrecorded(phrase('session_ended', { session: sessionId }), problem);
     return isEnded;
   }
 

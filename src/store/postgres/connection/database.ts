@@ -188,8 +188,8 @@ export class Database {
     if (lost === undefined) throw isRefusedNow(first) ? describeLoss(this.place, first) : first;
     // If a statement was refused before the connection broke, the transaction is rolled back for certain.
     const uncertain = effect === 'commit' && first === lost;
-    const { message } = describeLoss(this.place, lost, { uncertain });
-    throw new BrokenError(message, { uncertain });
+    const { message, values } = describeLoss(this.place, lost, { uncertain });
+    throw new BrokenError(message, { uncertain, values });
   }
 }
 

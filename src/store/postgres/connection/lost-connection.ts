@@ -1,13 +1,18 @@
 // Recognises failures that mean that the database cannot be reached, and describes them with the place of the database,
 // never with the password.
+import type { Phrase, Values } from '../../../kernel/fill-template.js';
+import { phrase, textOf } from '../../../messages/phrase.js';
 import { RequestError, refusal } from '../../../run/request-error.js';
 
 export class LostConnectionError extends RequestError {
   // A change was sent without a response: it may be stored or not.
   readonly uncertain: boolean;
 
-  constructor(message: string, { uncertain = false }: { readonly uncertain?: boolean } = {}) {
-    super('STORE_UNAVAILABLE', message);
+  constructor(
+    message: string,
+    { uncertain = false, values = {} }: { readonly uncertain?: boolean; readonly values?: Values } = {},
+  ) {
+    super('STORE_UNAVAILABLE', message, { values });
     this.uncertain = uncertain;
   }
 }
@@ -38,13 +43,15 @@ export function describeLoss(
 ): LostConnectionError {
   const { code, message } = error as { code?: string; message?: string };
   const why = /client password must be a string/.test(message ?? '')
-    ? 'it wants a password, and there is none in the address'
-    : hide(message || code || 'no reason was given', place.password);
-  return new LostConnectionError(
-    `the database ${place.name} cannot be ${isRefusedNow(error) ? 'used now' : 'reached'}: ` +
-      `${why}${uncertain ? '; it is not known whether the change was stored' : ''}`,
-    { uncertain },
-  );
+    ? phrase('no_password')
+    : message || code
+      ? hide(message || code || '', place.password)
+      : phrase('no_reason');
+  const [certainly, perhaps] = isRefusedNow(error)
+    ? (['STORE_UNAVAILABLE.busy', 'STORE_UNAVAILABLE.busy_uncertain'] as const)
+    : (['STORE_UNAVAILABLE.unreachable', 'STORE_UNAVAILABLE.unreachable_uncertain'] as const);
+  const { message: text, values } = refusal(uncertain ? perhaps : certainly, { database: place.label, reason: why });
+  return new LostConnectionError(text, { uncertain, values });
 }
 
 function hide(text: string, password: string): string {
@@ -55,6 +62,8 @@ function hide(text: string, password: string): string {
 // The place of a database, without secrets.
 export interface Place {
   readonly name: string;
+  // The name in other languages.
+  readonly label: Phrase;
   readonly password: string;
 }
 
@@ -64,10 +73,13 @@ export function readPlace(url: string): Place {
   // The driver would guess: with one stray %, it leaves all other percent-encoded characters undecoded.
   if (STRAY.test(url)) throw strayPercent();
   decode(parsed.username);
+  const label = phrase('database_at', {
+    database: decode(parsed.pathname.slice(1)) || 'postgres',
+    host: parsed.host || parsed.searchParams.get('host') || 'localhost',
+  });
   return {
-    name:
-      `${decode(parsed.pathname.slice(1)) || 'postgres'} at ` +
-      `${parsed.host || parsed.searchParams.get('host') || 'localhost'}`,
+    name: textOf(label),
+    label,
     password: decode(parsed.password),
   };
 }

@@ -1,5 +1,6 @@
 // Migrates a database to the current version, each step in its own transaction. Repeating it changes nothing, and
 // concurrent migrations see each other's steps.
+import { phrase } from '../../../messages/phrase.js';
 import type { Client } from 'pg';
 import { refusal } from '../../../run/request-error.js';
 import type { Database } from './database.js';
@@ -61,8 +62,8 @@ async function refuseBesideHosts(client: Client): Promise<void> {
     .slice(0, NAMED)
     .map(({ name }) => fromText(name))
     .join(', ');
-  const rest = rows.length > NAMED ? ` and ${rows.length - NAMED} more` : '';
-  throw refusal('HOSTS_DIFFER.in_use', { hosts: `${names}${rest}` });
+  const more = rows.length - NAMED;
+  throw refusal('HOSTS_DIFFER.in_use', { hosts: more > 0 ? phrase('and_more', { names, count: more }) : names });
 }
 
 async function readVersion(client: Client): Promise<number> {
@@ -82,7 +83,7 @@ export async function checkMigrated(db: Database): Promise<void> {
   try {
     const version = checkVersion(await readVersion(client));
     if (version === newest(MIGRATIONS)) return;
-    const database = db.place.name;
+    const database = db.place.label;
     throw version === 0
       ? refusal('DATABASE_NOT_MIGRATED.empty', { database })
       : refusal('DATABASE_NOT_MIGRATED.old', { database, version, needed: newest(MIGRATIONS) });

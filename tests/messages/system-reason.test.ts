@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
-import { reasonOf } from '../../src/kernel/system-error.js';
+import { reasonOf } from '../../src/messages/system-reason.js';
 
 function caught(act: () => unknown): unknown {
   try {

@@ -3,6 +3,8 @@
 // threads. A schema is compiled at its first use, so a command that checks nothing does not pay for it.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { explainSchemaErrors } from './explain-schema-errors.js';
+import type { Phrase } from '../kernel/fill-template.js';
+import { phrase, sentencesOf } from './phrase.js';
 
 export interface Validator {
   // Returns the problem as sentences; null if the value is valid.
@@ -18,7 +20,7 @@ export function createValidator(schema: { readonly $defs: object }): Validator {
     ajv ??= new Ajv2020({ validateSchema: false, verbose: true, logger: false });
     let validate = compiled.get(name);
     if (!validate) compiled.set(name, (validate = ajv.compile(part)));
-    return validate(value) ? null : explainSchemaErrors(validate.errors, { name: 'event', value });
+    return validate(value) ? null : sentencesOf(explainSchemaErrors(validate.errors, { name: phrase('event'), value }));
   };
   return {
     whole: (value) => check('', schema, value),
@@ -27,8 +29,9 @@ export function createValidator(schema: { readonly $defs: object }): Validator {
   };
 }
 
-// Creates a check from one of our own schemas. `name` is the name of the value in the explanation.
-export function createCheck(schema: object, name: string): (value: unknown) => string | null {
+// Creates a check from one of our own schemas. It returns null for a valid value, and otherwise the problems. `name` is
+// the name of the value in them.
+export function createCheck(schema: object, name: Phrase): (value: unknown) => readonly Phrase[] | null {
   let validate: ValidateFunction | undefined;
   return (value) => {
     validate ??= new Ajv2020({

@@ -1,7 +1,8 @@
 // Turns the issues of zod schemas into the sentences of explain-schema-errors: the wording of zod never reaches a
-// person. A message that one of our schemas sets for a rule completes the sentence "it takes …".
+// person. A message that one of our schemas sets for a rule is a form (forms.ts): it completes "it takes …".
 import { z } from 'zod';
 import { explainSchemaErrors, type SchemaError } from './explain-schema-errors.js';
+import type { Phrase } from '../kernel/fill-template.js';
 
 // An issue in the form of fastify-type-provider-zod.
 export interface ZodProblem {
@@ -13,12 +14,12 @@ export interface ZodProblem {
 
 export interface ExplainedProblem {
   readonly path: string;
-  readonly message: string;
+  readonly sentences: readonly Phrase[];
 }
 
 export interface RefusedPart {
   // The name of the whole value for people: "body", "query", "config".
-  readonly name: string;
+  readonly name: Phrase;
   readonly value: unknown;
   // The zod schema that refused the value; it provides the known names.
   readonly schema: unknown;
@@ -39,13 +40,13 @@ const TYPES: Readonly<Record<string, string>> = {
 export function explainZodIssues(issues: readonly ZodProblem[], part: RefusedPart): readonly ExplainedProblem[] {
   return issues.slice(0, MAX_PROBLEMS).flatMap((issue) => {
     const errors = toSchemaErrors(issue, part);
-    return errors.map((error) => ({ path: issue.instancePath, message: explainSchemaErrors([error], part) }));
+    return errors.map((error) => ({ path: issue.instancePath, sentences: explainSchemaErrors([error], part) }));
   });
 }
 
 // Creates a check that returns null for a valid value, and otherwise a few sentences. `name` is the name of the whole
 // value in these sentences.
-export function createZodCheck(schema: z.ZodType, name: string): (value: unknown) => string | null {
+export function createZodCheck(schema: z.ZodType, name: Phrase): (value: unknown) => readonly Phrase[] | null {
   return (value) => {
     const { error } = schema.safeParse(value);
     return error ? explainZodError(error, { name, value, schema }) : null;
@@ -53,7 +54,7 @@ export function createZodCheck(schema: z.ZodType, name: string): (value: unknown
 }
 
 // Explains all issues in a few sentences.
-export function explainZodError({ issues }: Pick<z.ZodError, 'issues'>, part: RefusedPart): string {
+export function explainZodError({ issues }: Pick<z.ZodError, 'issues'>, part: RefusedPart): readonly Phrase[] {
   const errors = issues.flatMap(({ code, path, message, ...params }) =>
     toSchemaErrors({ keyword: code, instancePath: pointerOf(path), message, params }, part),
   );

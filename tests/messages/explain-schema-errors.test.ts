@@ -1,8 +1,9 @@
 // Errors of JSON Schemas as sentences: the field, the value, the rule; never the words of the library.
+import { phrase, sentencesOf } from '../../src/messages/phrase.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { explainSchemaErrors } from '../../src/kernel/explain-schema-errors.js';
+import { explainSchemaErrors } from '../../src/messages/explain-schema-errors.js';
 import { nearestName } from '../../src/kernel/nearest-name.js';
 import { LIBRARY_WORDS } from '../support/library-words.js';
 import { runs } from '../support/runs.js';
@@ -10,7 +11,7 @@ import { runs } from '../support/runs.js';
 function explain(schema: object, value: unknown, verbose = true): string {
   const validate = new Ajv2020({ strict: false, allErrors: true, verbose }).compile(schema);
   expect(validate(value)).toBe(false);
-  return explainSchemaErrors(validate.errors, { name: 'request', value });
+  return sentencesOf(explainSchemaErrors(validate.errors, { name: phrase('request'), value }));
 }
 
 test.each([
@@ -117,7 +118,7 @@ test('no sentence has the words of the library, whatever the schema and the valu
     fc.property(several, fc.constantFrom('allOf', 'anyOf', 'oneOf'), values, (all, join, value) => {
       const validate = new Ajv2020({ strict: false, allErrors: true }).compile({ [join]: all });
       if (validate(value)) return;
-      const text = explainSchemaErrors(validate.errors, { name: 'result', value });
+      const text = sentencesOf(explainSchemaErrors(validate.errors, { name: phrase('result'), value }));
       expect(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')).not.toMatch(LIBRARY_WORDS);
       expect(text).toMatch(/[.?]$/);
       expect(text).not.toContain('undefined');

@@ -1,6 +1,6 @@
 // Message templates: values are filled in by name, and a value cannot change the template.
 import { expect, test } from 'vitest';
-import { fillTemplate } from '../../src/kernel/message-template.js';
+import { fillTemplate } from '../../src/kernel/fill-template.js';
 
 test('every occurrence of a name becomes its value', () => {
   expect(fillTemplate('{a} and {b_c}, then {a}.', { a: 1, b_c: 'two' })).toBe('1 and two, then 1.');
