@@ -249,13 +249,17 @@ describe('a turn that needs a person', () => {
   });
 });
 
-const finish: Script['refuse'] = (self) => self.print(serverSays.message('Hello.'), serverSays.end());
+const finish = (self: ScriptedResident): void => self.print(serverSays.message('Hello.'), serverSays.end());
 
 describe('a request of the engine', () => {
   test('that no person can be asked is refused, and the turn goes on', async () => {
-    const script = { ...says(serverSays.unknown(5)), refuse: finish };
+    const script: Script = {
+      ...says(serverSays.unknown(5)),
+      refuse: (self) => (self.calls.length === 2 ? self.print(serverSays.unknown(6)) : finish(self)),
+    };
     const { done, peer } = await play(await create({ execution_mode: 'auto' }), script);
-    expect(peer.calls[1]).toEqual({ refuse: 'attestation/generate is not handled', to: 5 });
+    const refuse = 'attestation/generate is not handled';
+    expect(peer.calls.slice(1)).toEqual([{ refuse, to: 5 }, { refuse, to: 6 }, 'close']);
     expect(done).toMatchObject({ status: 'succeeded', result: 'Hello.' });
   });
 
@@ -318,6 +322,19 @@ describe('the answer of a person', () => {
     expect(startCount).toBe(0);
     expect(done).toMatchObject({ status: 'succeeded', result: 7 });
     expect(typesOf(await events()).filter((type) => type === 'interaction.approval.applied')).toHaveLength(1);
+  });
+
+  test('continues the session of its process, which does not name it again', async () => {
+    const { done } = await play(await create(), {
+      ...says(serverSays.question(1, 'Which port?')),
+      answer: (self) => {
+        const [message, end] = [serverSays.message(DONE), serverSays.end()];
+        for (const { method, params } of [message, end])
+          self.print({ method, params: { ...params, threadId: undefined } });
+      },
+    });
+    const { run, changes } = await next(done, '80');
+    expect((await play(run, {}, changes)).done).toMatchObject({ status: 'succeeded', result: 7 });
   });
 
   test('to a question is no decision, even with a note', async () => {
@@ -566,7 +583,7 @@ describe('a process that fails', () => {
       },
       close: (self) => self.exit({ code: 0, signal: null }, new Error('the log is full')),
     });
-    expect(done.error?.message).toContain('the model is unknown');
+    expect(done.error?.values).toEqual({ reason: 'the model is unknown' });
     expect(peer.calls.at(-1)).toBe('close');
   });
 
