@@ -55,9 +55,8 @@ async function measure(site: Site, args: readonly string[], readBytes = Infinity
   const [peak = 0, cpuMs = 0] = usage.split('\n').map(Number);
   const measured = { code, bytes, tail, peakMib: Math.round(peak / MIB), cpuMs };
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  console.info(
-    `parley ${args[0]}: ${seconds} s, ${cpuMs} ms of CPU, peak ${measured.peakMib} MiB, ${Math.round(bytes / MIB)} MiB printed`,
-  );
+  const cost = `${seconds} s, ${cpuMs} ms of CPU, peak ${measured.peakMib} MiB`;
+  console.info(`parley ${args[0]}: ${cost}, ${Math.round(bytes / MIB)} MiB printed`);
   return measured;
 }
 

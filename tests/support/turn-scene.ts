@@ -1,6 +1,6 @@
-// What a turn needs to run in a test: a running run on the real store of a CommandBench, the context that `runTurn` would
-// build, and engines that are small shell scripts. Deadlines are simulated, so a test decides when they are reached;
-// shorter timers (grouped writes, the end of processes) are real.
+// What a turn needs to run in a test: a running run on the real store of a CommandBench, the context that `runTurn`
+// would build, and engines that are small shell scripts. Deadlines are simulated, so a test decides when they are
+// reached; shorter timers (grouped writes, the end of processes) are real.
 import { mkdirSync } from 'node:fs';
 import { replyToRun } from '../../src/commands/reply.js';
 import { findEngine } from '../../src/engines/registry.js';
