@@ -25,7 +25,7 @@ export const LIMITS = {
 } as const;
 
 // Real: it ends a process that should have been ended for another reason, so that such a test fails and does not hang.
-export const SOON = { ...LIMITS, turn_timeout_sec: 5 } as const;
+export const SOON = { ...LIMITS, turn_timeout_sec: 20 } as const;
 
 export interface TurnScene {
   readonly context: TurnContext;

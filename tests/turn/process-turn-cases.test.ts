@@ -29,6 +29,8 @@ import {
 const OTHER = '02a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 const PATH = process.env['PATH'] ?? '';
 const ANSWERS = print(codexSays.session(), codexSays.message('Hello.'), codexSays.end());
+// Looks often, and gives a busy machine time.
+const POLL = { interval: 2, timeout: 20_000 };
 // Prints nothing more and does not exit.
 const HANGS = 'exec sleep 1000';
 
@@ -159,7 +161,7 @@ describe('the record of the started command', () => {
 
 const inMs = (seconds: number): number => seconds * 1000;
 const armed = (limits: { lengths(): number[] }, expected: readonly number[]) =>
-  expect.poll(() => limits.lengths(), { interval: 2, timeout: 5000 }).toEqual(expected.map(inMs));
+  expect.poll(() => limits.lengths(), POLL).toEqual(expected.map(inMs));
 
 describe('the limits of a turn', () => {
   const { turn_timeout_sec: turn, idle_timeout_sec: idle, tool_timeout_sec: tool, silence_notice_sec: notice } = LIMITS;
@@ -170,7 +172,7 @@ describe('the limits of a turn', () => {
     const ended = start();
     await armed(limits, [notice, idle]);
     limits.advance(inMs(notice));
-    await expect.poll(async () => typesOf(await events()), { interval: 2 }).toContain('lifecycle.turn.silent');
+    await expect.poll(async () => typesOf(await events()), POLL).toContain('lifecycle.turn.silent');
     expect(dataOf(await events(), 'lifecycle.turn.silent')).toMatchObject({ tool_running: false });
     limits.advance(inMs(idle - notice));
     expect((await ended).error?.code).toBe('ENGINE_IDLE_TIMEOUT');
@@ -251,7 +253,7 @@ test('a process that was left behind is reported, and the turn counts', async ()
   const script = `mkfifo there; (env -i setsid sh -c 'echo $$ > there; exec sleep 1000' &); read pid < there
     echo $pid > left; ${ANSWERS}`;
   const ended = runProcessTurn({ ...context, deps }, shellCommand(script, run.spec.cwd), null);
-  await expect.poll(() => waits.length, { interval: 2, timeout: 5000 }).toBeGreaterThan(0);
+  await expect.poll(() => waits.length, POLL).toBeGreaterThan(0);
   waits[0]?.();
   const done = await ended.finally(() => {
     process.kill(Number(readFileSync(join(run.spec.cwd, 'left'), 'utf8')), 'SIGKILL');

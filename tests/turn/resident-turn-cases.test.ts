@@ -687,7 +687,7 @@ describe('the end of a turn from outside', () => {
     const scene = prepare(await create(), says(serverSays.command()), { options: parseRuntimeOptions(LIMITS) });
     const done = scene.start();
     await expect
-      .poll(() => scene.limits.lengths(), { interval: 2, timeout: 5000 })
+      .poll(() => scene.limits.lengths(), { interval: 2, timeout: 20_000 })
       .toEqual([notice, tool, turn].map((seconds) => seconds * 1000));
     scene.limits.advance(tool * 1000);
     expect((await done).error?.code).toBe('TOOL_CALL_TIMEOUT');
