@@ -84,7 +84,7 @@ test.each<[string, (times: number) => string]>([
   ['a://b:ca://b:c@', (times) => `${'a://b:c'.repeat(times)}@`],
   ['http://a.http://a.', (times) => 'http://a.'.repeat(times)],
 ])('a long text of the form %j is redacted in linear time', async (_form, textOf) => {
-  await expectLinear(20_000, (times) => redact(textOf(times)));
+  await expectLinear(5_000, (times) => redact(textOf(times)));
 });
 
 test('a long text is cut with a sign, a short one is not touched', () => {

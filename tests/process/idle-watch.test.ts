@@ -62,6 +62,23 @@ test('a stream that we hold back is not silent', async () => {
   expect(told).toEqual(['idle_timeout']);
 });
 
+test('it is not quiet while a stream is held back, although nothing more is read', async () => {
+  const idle = new IdleWatch(new SimulatedTimers());
+  idle.hold();
+  expect(await idle.isQuiet()).toBe(false);
+  idle.release();
+  expect(await idle.isQuiet()).toBe(true);
+});
+
+test('it is not quiet if a chunk is read in the second round of the event loop', async () => {
+  const idle = new IdleWatch(new SimulatedTimers());
+  const quiet = idle.isQuiet();
+  await setImmediate();
+  idle.hold();
+  idle.release();
+  expect(await quiet).toBe(false);
+});
+
 test('rules that were replaced or stopped meanwhile decide nothing', async () => {
   const { timers, idle, told } = watch();
   timers.advance(100);

@@ -127,8 +127,8 @@ describe('scripts', () => {
   });
 
   test('a long text of opening brackets is read in linear time', async () => {
-    await expectLinear(100_000, (times) => expect(parseDirectives('[[answer '.repeat(times))).toEqual([]));
-    await expectLinear(100_000, (times) => expect(parseDirectives(`${'[[sleep '.repeat(times)}]]`)).toEqual([]));
+    await expectLinear(30_000, (times) => expect(parseDirectives('[[answer '.repeat(times))).toEqual([]));
+    await expectLinear(30_000, (times) => expect(parseDirectives(`${'[[sleep '.repeat(times)}]]`)).toEqual([]));
     expect(parseDirectives(`${'[[done {'.repeat(300)}${']]'.repeat(300)}`)).toEqual([]);
   });
 });

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { findEngine } from '../../src/engines/registry.js';
 import { buildFirstPrompt, buildReplyPrompt } from '../../src/run/turn-prompt.js';
 import { parse, type Parsed } from '../support/parse.js';
+import { recordSleeps } from '../support/recorded-sleeps.js';
 import { playRehearsal, type Played } from '../support/rehearsal.js';
 
 const homes: string[] = [];
@@ -218,8 +219,10 @@ test.concurrent('[[events]] prints as many messages of that size', async () => {
   expect(evidence.lastMessage).toBe('x'.repeat(1000));
 });
 
-test.concurrent('[[sleep]] takes its time', async () => {
-  const began = performance.now();
-  await turn(createHome(), '[[sleep 300]]');
-  expect(performance.now() - began).toBeGreaterThan(300);
+test.concurrent('[[sleep]] pauses for that many milliseconds', async () => {
+  const home = createHome();
+  const { env, lengths } = recordSleeps(home);
+  const { exit } = await playRehearsal(home, [], '[[sleep 300]]', env);
+  expect(exit.code).toBe(0);
+  expect(lengths()).toContain(300);
 });

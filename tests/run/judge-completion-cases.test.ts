@@ -82,11 +82,25 @@ test('a complaint explains an exit code, but not a signal', () => {
     values: { exit_code: 1, reason: 'log in first' },
     hint: expect.stringContaining('Log in') as string,
   });
+  expect(errorOf({ exit: { code: 1, signal: null }, evidence: { complaint: COMPLAINT } })).toEqual({
+    code: 'ENGINE_EXITED',
+    message: "The engine's process ended with code 1: no such session",
+    values: { exit_code: 1, reason: 'no such session' },
+  });
   expect(errorOf({ exit: { code: null, signal: 'SIGKILL' }, evidence })).toEqual({
     code: 'ENGINE_EXITED',
     message: "The engine's process was ended by signal SIGKILL.",
     values: { signal: 'SIGKILL' },
   });
+});
+
+test('a result that is not JSON fails differently from one that does not fit', () => {
+  const evidence = { success: true } as const;
+  const [unreadable, unfit] = [null, 'a is missing'].map((problems) =>
+    errorOf({ mode: 'auto', evidence, output: { kind: 'invalid', problems } }),
+  );
+  expect(unreadable?.message).toContain('not JSON');
+  expect(unfit?.message).toContain('a is missing');
 });
 
 test('a failed start of a resumed turn becomes a failed resume, unless it is one', () => {

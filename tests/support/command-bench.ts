@@ -75,7 +75,7 @@ export interface StubRuntime {
   readonly probed: string[];
 }
 
-const SESSION = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
+export const SESSION = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 
 export class CommandBench {
   readonly root: string;

@@ -10,9 +10,14 @@ export interface Played {
   readonly stderr: Buffer;
 }
 
-export async function playRehearsal(home: string, args: readonly string[], prompt = ''): Promise<Played> {
+export async function playRehearsal(
+  home: string,
+  args: readonly string[],
+  prompt = '',
+  env: Readonly<Record<string, string>> = {},
+): Promise<Played> {
   const [node, script] = REHEARSAL;
-  const child = spawn(node, [script, ...args], { cwd: home, env: { HOME: home } });
+  const child = spawn(node, [script, ...args], { cwd: home, env: { HOME: home, ...env } });
   // Who ends before it has read everything is no failure of the test.
   child.stdin.on('error', () => {});
   child.stdin.end(prompt);
