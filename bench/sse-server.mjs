@@ -88,7 +88,7 @@ const orders = {
     return { runId: id };
   },
   burst: async ({ runId: id, count }) => {
-    const { interaction_id: interaction } = await bench.data.store.loadPending(id);
+    const { interaction_id: interaction } = await bench.data.store.loadPendingInteraction(id);
     await bench.orchestrator.reply(id, {
       interaction_id: interaction,
       response: `[[events ${count} 200]] [[done {}]]`,

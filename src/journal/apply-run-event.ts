@@ -97,7 +97,7 @@ async function continueJournal(
   run: RunRecord,
   { pending }: RunTransition,
 ): Promise<RunJournal> {
-  const question = run.status !== 'waiting_user' ? null : (pending ?? (await store.loadPending(run.run_id)));
+  const question = run.status !== 'waiting_user' ? null : (pending ?? (await store.loadPendingInteraction(run.run_id)));
   const owner = { runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number };
   return new RunJournal(owner, { heads: run.heads, state: stateOf(run, question) }, clock);
 }

@@ -338,7 +338,7 @@ export class Orchestrator {
   async #loseProcess(runId: string): Promise<void> {
     try {
       await this.#controls.get(runId)?.over;
-      const pending = await this.#deps.store.loadPending(runId);
+      const pending = await this.#deps.store.loadPendingInteraction(runId);
       if (pending) await failWaiting(this.#deps, runId, pending.interaction_id, PROCESS_LOST);
     } catch (error) {
       this.#settings.onFailure(runId, error);

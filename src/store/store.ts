@@ -281,10 +281,10 @@ export interface RunReader {
 interface InteractionReader {
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;
   // The question that was answered with this key.
-  loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null>;
-  loadPending(runId: string): Promise<InteractionRecord | null>;
+  loadInteractionByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null>;
+  loadPendingInteraction(runId: string): Promise<InteractionRecord | null>;
   // The newest question of a run, answered or not.
-  loadLatest(runId: string): Promise<InteractionRecord | null>;
+  loadLatestInteraction(runId: string): Promise<InteractionRecord | null>;
   listInteractions(runId: string): Promise<InteractionRecord[]>;
   // Oldest question first. Damaged questions are left out; verify reports them.
   listPending(filter: PendingFilter): Promise<InteractionRecord[]>;

@@ -80,7 +80,7 @@ async function loadBasis(
 ): Promise<Pick<LoadedTurn, 'answered' | 'handle'>> {
   try {
     return {
-      answered: queued.attempt_number > 1 ? await store.loadLatest(queued.run_id) : null,
+      answered: queued.attempt_number > 1 ? await store.loadLatestInteraction(queued.run_id) : null,
       handle: await store.loadHandle(queued.request_id),
     };
   } catch (cause) {

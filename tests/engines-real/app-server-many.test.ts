@@ -103,7 +103,7 @@ async function untilAsked(bench: RealBench, runId: string): Promise<string> {
   try {
     for (;;) {
       const { version } = watch;
-      const pending = await bench.data.store.loadPending(runId);
+      const pending = await bench.data.store.loadPendingInteraction(runId);
       if (pending) return pending.interaction_id;
       await watch.changed(version);
     }

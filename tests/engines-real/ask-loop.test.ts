@@ -19,7 +19,7 @@ import {
 } from './real-worker.js';
 
 const questionOf = async (person: Person, { run_id: id }: RunRecord) =>
-  (await look(person, ({ store }) => store.loadPending(id)))?.question;
+  (await look(person, ({ store }) => store.loadPendingInteraction(id)))?.question;
 const sessionOf = async (person: Person, { request_id: id }: RunRecord) =>
   (await look(person, ({ store }) => store.loadHandle(id)))?.handle_value;
 const boundIn = async (person: Person, id: string) =>
@@ -133,7 +133,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
       { execution_mode: 'interactive' },
     );
     expect(run.status).toBe('waiting_user');
-    expect((await bench.data.store.loadPending(run.run_id))?.question).toMatchObject({
+    expect((await bench.data.store.loadPendingInteraction(run.run_id))?.question).toMatchObject({
       kind: 'choose_one',
       prompt: 'Which one?',
       channel: 'envelope',

@@ -73,7 +73,9 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const waiting = await fork(bench, ended, 'Only in the copy. [[ask Which port?]]');
     expect(waiting.status).toBe('waiting_user');
     expectSent(bench, ['Only in the copy.', 'Begin.', 'output of a tool']);
-    expect((await bench.data.store.loadPending(waiting.run_id))?.question).toMatchObject({ prompt: 'Which port?' });
+    expect((await bench.data.store.loadPendingInteraction(waiting.run_id))?.question).toMatchObject({
+      prompt: 'Which port?',
+    });
 
     const { run_id: heir } = await bench.orchestrator.continueFrom(ended.run_id, { prompt: 'Go on. [[done 2]]' });
     expect(await bench.settled(heir)).toMatchObject({ status: 'succeeded', result: 2 });
@@ -113,7 +115,9 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
       engine,
       execution_mode: 'interactive',
     });
-    const { interaction_id: id } = (await bench.data.store.loadPending(waiting.run_id)) ?? { interaction_id: '' };
+    const { interaction_id: id } = (await bench.data.store.loadPendingInteraction(waiting.run_id)) ?? {
+      interaction_id: '',
+    };
     const before = bench.model.requests.length;
     // At work until the copy has done something.
     await bench.orchestrator.reply(waiting.run_id, {

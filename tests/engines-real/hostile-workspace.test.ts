@@ -116,7 +116,7 @@ describe.each(['codex', 'gemini', 'opencode'] as const)('%s', (engine) => {
     expect(sprung()).toEqual([]);
     expect(readdirSync(bench.cwd)).toEqual(before);
     expect(run.status).toBe('waiting_user');
-    expect((await bench.data.store.loadPending(run.run_id))?.question).toMatchObject({
+    expect((await bench.data.store.loadPendingInteraction(run.run_id))?.question).toMatchObject({
       prompt: 'Which?',
       channel: 'tool',
     });

@@ -120,7 +120,7 @@ export async function openRealBench(
       return expectSound(bench, runId, found);
     },
     pending: async (runId) => {
-      const pending = await data.store.loadPending(runId);
+      const pending = await data.store.loadPendingInteraction(runId);
       if (!pending) throw new Error(`${runId} asks nothing`);
       return pending;
     },

@@ -82,7 +82,7 @@ export function createJob({ engine, cwd }: Person, prompt: string, rest: Partial
 }
 
 export async function replyJob(person: Person, runId: string, response: Json): Promise<Job> {
-  const pending = await look(person, ({ store }) => store.loadPending(runId));
+  const pending = await look(person, ({ store }) => store.loadPendingInteraction(runId));
   return { type: 'reply', run_id: runId, reply: { interaction_id: pending?.interaction_id ?? '', response } };
 }
 

@@ -10,7 +10,7 @@ function put({ root }: RealBench, path: string, text: string): void {
 }
 
 const channelOf = async (bench: RealBench, runId: string) =>
-  (await bench.data.store.loadPending(runId))?.question['channel'];
+  (await bench.data.store.loadPendingInteraction(runId))?.question['channel'];
 
 test('gemini: settings with comments choose the login; a list of allowed servers keeps the question tool', async () => {
   const bench = await openRealBench('gemini');

@@ -172,7 +172,7 @@ describe.each(VERSIONS)('version %d', (version) => {
       version < 2 ? [] : ['succeeded', 'succeeded', 'failed', 'canceled', 'waiting_user', 'waiting_user'],
     );
     for (const { run_id: id, status, heads } of runs) {
-      expect((await store.loadPending(id))?.state).toBe(status === 'waiting_user' ? 'pending' : undefined);
+      expect((await store.loadPendingInteraction(id))?.state).toBe(status === 'waiting_user' ? 'pending' : undefined);
       const seqs = (await store.readJournal(id, 'rasp', { limit: 10_000 })).map(
         (line) => (JSON.parse(line) as { seq: number }).seq,
       );

@@ -227,7 +227,7 @@ describe('a change through the door', () => {
   test('it stores question and handle in the transaction that enters waiting_user', async () => {
     const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
     expect(run.status).toBe('waiting_user');
-    expect(await store.loadPending(run.run_id)).toMatchObject({ interaction_id: 'int_1', state: 'pending' });
+    expect(await store.loadPendingInteraction(run.run_id)).toMatchObject({ interaction_id: 'int_1', state: 'pending' });
     expect(await store.loadHandle(run.request_id)).toEqual(HANDLE);
   });
 
@@ -243,7 +243,7 @@ describe('a change through the door', () => {
     );
     expect(applied).toMatchObject({ applied: false, refusal: { code: 'GUARD_REFUSED', guard: 'pending_and_handle' } });
     expect(await store.loadRun(run.run_id)).toEqual(run);
-    expect(await store.loadPending(run.run_id)).toBeNull();
+    expect(await store.loadPendingInteraction(run.run_id)).toBeNull();
   });
 
   test('of a hundred answers at once exactly one is applied', async () => {

@@ -163,7 +163,7 @@ test('every row arrives unchanged, whatever its text; notifications too, those o
     byLabel: await store.listRuns({ label: { key: `k ${ODD}`, value: ODD }, limit: 9 }),
     pending: await store.listPending({ limit: 9 }),
     first: await store.loadInteraction('int_1'),
-    byKey: await store.loadByKey(idOf(1), resolution.idempotency_key),
+    byKey: await store.loadInteractionByKey(idOf(1), resolution.idempotency_key),
     turns: await store.sumTurns(),
     digest: await store.recomputeDigest(idOf(1)),
     at: await store.findAtWork(handle.cwd),

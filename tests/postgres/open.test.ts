@@ -170,10 +170,10 @@ test('texts with NUL, lone surrogates and backslashes differ from texts that loo
     set: { status: 'succeeded' },
     resolve: { interaction_id: 'int_1', state: 'answered', resolution },
   });
-  expect([(await store.loadByKey(run.run_id, nul))?.resolution, await store.loadByKey(run.run_id, escape)]).toEqual([
-    resolution,
-    null,
-  ]);
+  expect([
+    (await store.loadInteractionByKey(run.run_id, nul))?.resolution,
+    await store.loadInteractionByKey(run.run_id, escape),
+  ]).toEqual([resolution, null]);
   expect([await store.nextDelivery(T0 * 2, [nul]), (await store.nextDelivery(T0 * 2, [escape]))?.hook]).toEqual([
     null,
     nul,

@@ -404,7 +404,7 @@ describe('a waiting orphan', () => {
     await recoverWaitingRuns(workOf());
     expect(await load(run.run_id)).toMatchObject({ status: 'waiting_user' });
     expect(await endOf(run.run_id)).toMatchObject({ trigger: 'restart.preserve_waiting' });
-    expect((await bench.store.loadPending(run.run_id))?.interaction_id).toBe(question.interaction_id);
+    expect((await bench.store.loadPendingInteraction(run.run_id))?.interaction_id).toBe(question.interaction_id);
   });
 
   test('without its session fails, with the question that nobody answered', async () => {
@@ -419,7 +419,7 @@ describe('a waiting orphan', () => {
 
   test.each([
     ['session', { loadHandle: async () => null }],
-    ['question', { loadPending: async () => null }],
+    ['question', { loadPendingInteraction: async () => null }],
   ])('without a stored %s fails', async (_part, store) => {
     const { run } = await bench.waiting();
     await recoverWaitingRuns(workOf({ store }));

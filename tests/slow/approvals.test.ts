@@ -47,7 +47,7 @@ async function askApproval(
     }),
   );
   expect(waiting.status).toBe('waiting_user');
-  const pending = (await bench.data.store.loadPending(waiting.run_id)) as InteractionRecord;
+  const pending = (await bench.data.store.loadPendingInteraction(waiting.run_id)) as InteractionRecord;
   expect(pending.question).toMatchObject({ kind: 'approval' });
   return { waiting, pending };
 }
@@ -87,7 +87,7 @@ test('a reply that is no decision is refused with APPROVAL_INVALID, and the appr
       );
     }
     expect(await bench.data.store.loadRun(waiting.run_id)).toEqual(waiting);
-    expect(await bench.data.store.loadPending(waiting.run_id)).toEqual(pending);
+    expect(await bench.data.store.loadPendingInteraction(waiting.run_id)).toEqual(pending);
   });
 });
 
@@ -125,7 +125,7 @@ test.each(['engine_judgement', 'use_default'])(
         },
       });
       time.advance(TIMEOUT_SEC * 1000);
-      while ((await bench.data.store.loadPending(waiting.run_id)) !== null)
+      while ((await bench.data.store.loadPendingInteraction(waiting.run_id)) !== null)
         await new Promise((resolve) => setImmediate(resolve));
       expect(await settled(bench, waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
       expect(await bench.data.store.loadInteraction(pending.interaction_id)).toMatchObject({
@@ -149,7 +149,7 @@ test('a strict run is not even declined by silence', async () => {
     time.advance(100 * TIMEOUT_SEC * 1000);
     await new Promise((resolve) => setImmediate(resolve));
     expect(await settled(bench, waiting)).toEqual(waiting);
-    expect(await bench.data.store.loadPending(waiting.run_id)).toEqual(pending);
+    expect(await bench.data.store.loadPendingInteraction(waiting.run_id)).toEqual(pending);
   });
 });
 
@@ -168,7 +168,9 @@ test('a run that failed after an approval is retried with its prompt, and asks f
       attempt_number: 1,
       spec: { prompt, continue_from: waiting.run_id },
     });
-    expect((await bench.data.store.loadPending(retried.run_id))?.question).toMatchObject({ kind: 'approval' });
+    expect((await bench.data.store.loadPendingInteraction(retried.run_id))?.question).toMatchObject({
+      kind: 'approval',
+    });
     expect(await outcomesOf(bench, retried)).toEqual([]);
   });
 });

@@ -161,7 +161,7 @@ test.each([
     });
     await bench.orchestrator.settled(runId);
     expect(await expectSound(bench, runId)).toMatchObject({ status: 'waiting_user' });
-    expect((await bench.data.store.loadPending(runId))?.question).toMatchObject({
+    expect((await bench.data.store.loadPendingInteraction(runId))?.question).toMatchObject({
       prompt: 'Which?',
       kind: 'open_text',
     });

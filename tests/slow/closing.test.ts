@@ -27,7 +27,7 @@ test('an answer being stored at shutdown runs within the grace; a later one is r
       permission: 'full',
     });
     await bench.orchestrator.settled(runId);
-    return [runId, (await bench.data.store.loadPending(runId))?.interaction_id ?? ''];
+    return [runId, (await bench.data.store.loadPendingInteraction(runId))?.interaction_id ?? ''];
   };
   const [[first, firstAsked], [second, secondAsked]] = [await ask(), await ask()];
   hold = true;

@@ -42,7 +42,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     const root = createRoot();
     const bench = await openBench(root);
     const waiting = await play(bench, engine, '[[ask Which?]][[fail]][[done 3]]');
-    const pending = await bench.data.store.loadPending(waiting.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
     await bench.orchestrator.reply(waiting.run_id, {
       interaction_id: pending?.interaction_id ?? '',
       response: 'Postgres, please',
@@ -157,7 +157,7 @@ test('a journal file replaced by a folder is rewritten from the store, at once a
   };
   for (const { run_id: runId } of runs) {
     replace(runId);
-    const pending = await bench.data.store.loadPending(runId);
+    const pending = await bench.data.store.loadPendingInteraction(runId);
     await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
     await bench.orchestrator.settled(runId);
     await expectWhole(bench, runId);

@@ -231,7 +231,7 @@ async function converse(bench: Bench, request: CreateRunRequest): Promise<RunRec
     run.status === 'waiting_user';
     run = await bench.orchestrator.settled(runId)
   ) {
-    const pending = await bench.data.store.loadPending(runId);
+    const pending = await bench.data.store.loadPendingInteraction(runId);
     await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: RESPONSE });
   }
   return expectSound(bench, runId);

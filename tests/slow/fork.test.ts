@@ -43,7 +43,7 @@ async function fork(bench: Bench, { run_id: source }: RunRecord, prompt: string)
 }
 
 async function reply(bench: Bench, { run_id: runId }: RunRecord, response: string): Promise<RunRecord> {
-  const pending = await bench.data.store.loadPending(runId);
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response });
   return settled(bench, runId);
 }
@@ -132,7 +132,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const root = createRoot();
     const bench = await openBench(root);
     const waiting = await play(bench, engine, say(engine, 'Which one?'));
-    const pending = await bench.data.store.loadPending(waiting.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
     const enough = join(root, 'enough');
     await bench.orchestrator.reply(waiting.run_id, {
       interaction_id: pending?.interaction_id ?? '',

@@ -72,7 +72,7 @@ describe('a reader', () => {
       execution_mode: 'interactive',
     });
     const answered = bench.orchestrator.settled(runId).then(async () => {
-      const pending = await bench.data.store.loadPending(runId);
+      const pending = await bench.data.store.loadPendingInteraction(runId);
       await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
     });
     for (const protocol of ['rasp', 'fcmp'] as const) {
@@ -140,7 +140,7 @@ describe.each(STAND_INS)('%s', (engine) => {
   test('the hit rate and the fallbacks are counted for each turn, each run, and by engine and profile', async () => {
     const bench = await openBench(createRoot());
     const first = await play(bench, engine, '[[events 20 10]][[ask Which?]][[events 10 10]][[done 1]]');
-    const pending = await bench.data.store.loadPending(first.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(first.run_id);
     await bench.orchestrator.reply(first.run_id, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
     await bench.orchestrator.settled(first.run_id);
     const unknown = await play(bench, engine, '[[exit0]]', { execution_mode: 'auto' });

@@ -112,7 +112,7 @@ test('a turn whose engine left a process holding its output is still judged, and
   await bench.orchestrator.settled(runId);
   process.kill(Number(readFileSync(join(root, 'pid'), 'utf8')), 'SIGKILL');
   expect(await expectSound(bench, runId)).toMatchObject({ status: 'waiting_user' });
-  expect((await bench.data.store.loadPending(runId))?.question).toMatchObject({ prompt: 'Which?' });
+  expect((await bench.data.store.loadPendingInteraction(runId))?.question).toMatchObject({ prompt: 'Which?' });
   const { rasp } = await journalOf(bench, runId);
   expect(rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended')).toHaveLength(1);
   expect(
@@ -203,7 +203,7 @@ test('an answer whose session is not stored any more is kept, and no engine is s
   const bench = await openBench(root);
   const { run_id: runId, request_id: requestId } = await create(bench, 'codex', '[[ask Which?]][[done 1]]');
   await bench.orchestrator.settled(runId);
-  const pending = await bench.data.store.loadPending(runId);
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   const db = await openDatabase(join(bench.data.path, 'parley.db'));
   db.exec(`UPDATE request_interactive_runtime SET session_handle_json = NULL WHERE request_id = '${requestId}'`);
   db.close();

@@ -184,7 +184,9 @@ class World {
       });
       for (const { id, state } of run.asked)
         expect((await this.bench.data.store.loadInteraction(id))?.state, id).toBe(state);
-      expect((await this.bench.data.store.loadPending(run.id))?.interaction_id, run.id).toBe(pendingOf(run)?.id);
+      expect((await this.bench.data.store.loadPendingInteraction(run.id))?.interaction_id, run.id).toBe(
+        pendingOf(run)?.id,
+      );
       expect(
         startsIn(this.root).filter(({ env }) => env['PARLEY_TURN']?.startsWith(`${run.id}/`)),
         run.id,
@@ -198,7 +200,7 @@ class World {
     const channel = run.asking;
     if (channel === null) return;
     run.asking = null;
-    const pending = await this.bench.data.store.loadPending(run.id);
+    const pending = await this.bench.data.store.loadPendingInteraction(run.id);
     expect(pending, run.id).toMatchObject({ attempt_number: run.attempt, decides: run.decides });
     if (!pending) return;
     expect(pending.question['channel'] === 'conversation').toBe(channel === 'conversation');

@@ -22,7 +22,7 @@ test.each(['codex', 'gemini', 'iflow', 'opencode'])(
       runtime_options: { turn_timeout_sec: 20 },
     });
     await bench.orchestrator.settled(runId);
-    const pending = await bench.data.store.loadPending(runId);
+    const pending = await bench.data.store.loadPendingInteraction(runId);
     await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
     await bench.orchestrator.settled(runId);
     // With it: nothing of the tree is alive.

@@ -68,7 +68,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     const bench = await openBench(root);
     const waiting = await waitingRun(bench, engine);
     const other = await waitingRun(bench, engine);
-    const pending = await bench.data.store.loadPending(waiting.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
     await bench.close();
     rmSync(waiting.spec.home ?? '', { recursive: true });
     mkdirSync(waiting.spec.home ?? '');
@@ -124,7 +124,9 @@ describe.each(STAND_INS)('%s', (engine) => {
     await again.orchestrator.settled(retried.run_id);
     // It asks again, now in a way that can be answered.
     expect(await expectSound(again, retried.run_id)).toMatchObject({ status: 'waiting_user' });
-    expect((await again.data.store.loadPending(retried.run_id))?.question).toMatchObject({ prompt: 'Which?' });
+    expect((await again.data.store.loadPendingInteraction(retried.run_id))?.question).toMatchObject({
+      prompt: 'Which?',
+    });
     expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
     await again.close();
   });
@@ -408,7 +410,7 @@ describe('admission', () => {
     await expect(bench.orchestrator.create({ engine: 'codex', prompt: '[[done 2]]' })).rejects.toMatchObject({
       code: 'QUEUE_FULL',
     });
-    const pending = await bench.data.store.loadPending(waiting.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
     expect(
       await bench.orchestrator.reply(waiting.run_id, {
         interaction_id: pending?.interaction_id ?? '',

@@ -32,7 +32,7 @@ async function play(bench: Bench, prompt: string, rest: object = {}): Promise<Ru
 }
 
 async function pendingOf(bench: Bench, { run_id: id }: RunRecord): Promise<InteractionRecord> {
-  const pending = await bench.data.store.loadPending(id);
+  const pending = await bench.data.store.loadPendingInteraction(id);
   expect(pending).not.toBeNull();
   return pending as InteractionRecord;
 }

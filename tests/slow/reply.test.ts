@@ -39,7 +39,7 @@ function sceneOf(bench: Bench, root: string, time: SimulatedTime): Scene {
     return expectSound(bench, id);
   };
   const pending = async ({ run_id: id }: RunRecord) => {
-    const found = await bench.data.store.loadPending(id);
+    const found = await bench.data.store.loadPendingInteraction(id);
     expect(found).not.toBeNull();
     return found as InteractionRecord;
   };

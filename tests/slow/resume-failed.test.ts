@@ -56,7 +56,7 @@ async function waitWith(engine: string, rest: object = {}): Promise<Waiting> {
     run,
     program,
     answer: async () => {
-      const pending = await bench.data.store.loadPending(run.run_id);
+      const pending = await bench.data.store.loadPendingInteraction(run.run_id);
       await bench.orchestrator.reply(run.run_id, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
       await bench.orchestrator.settled(run.run_id);
       return expectSound(bench, run.run_id);

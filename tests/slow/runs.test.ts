@@ -51,7 +51,7 @@ async function run(bench: Bench, engine: string, prompt: string, rest: object = 
 }
 
 async function answer(bench: Bench, waiting: RunRecord, response: string): Promise<RunRecord> {
-  const pending = await bench.data.store.loadPending(waiting.run_id);
+  const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
   await bench.orchestrator.reply(waiting.run_id, { interaction_id: pending?.interaction_id ?? '', response });
   await bench.orchestrator.settled(waiting.run_id);
   return expectSound(bench, waiting.run_id);
@@ -66,7 +66,7 @@ describe.each(STAND_INS)('%s', (engine) => {
         '[[ask Which database?|Postgres|SQLite]][[answer Done with it.]][[done {"ok":true}]]',
       );
       expect(waiting).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
-      const pending = await bench.data.store.loadPending(waiting.run_id);
+      const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
       expect(pending?.question).toMatchObject({ kind: 'choose_one', prompt: 'Which database?' });
       const handle = await bench.data.store.loadHandle(waiting.request_id);
       expect(waiting.epoch).toBe(1);

@@ -102,7 +102,7 @@ test('codex-app-server: an approved command counts as running in the turn after 
     } as const;
     const { run_id: id } = await bench.orchestrator.create(request);
     const waiting = await bench.orchestrator.settled(id);
-    const pending = await bench.data.store.loadPending(id);
+    const pending = await bench.data.store.loadPendingInteraction(id);
     await bench.orchestrator.reply(id, {
       interaction_id: pending?.interaction_id ?? '',
       response: { decision: 'approve' },

@@ -32,7 +32,7 @@ beforeAll(async () => {
   });
   runId = created;
   await bench.orchestrator.quiet();
-  const pending = await bench.data.store.loadPending(runId);
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(
     runId,
     { interaction_id: pending?.interaction_id ?? '', response: 'B' },

@@ -22,7 +22,7 @@ async function play(bench: Bench, rest: Partial<CreateRunRequest>): Promise<RunR
 }
 
 async function answer(bench: Bench, { run_id: runId }: RunRecord, found: readonly string[] = []): Promise<RunRecord> {
-  const pending = await bench.data.store.loadPending(runId);
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
   await bench.orchestrator.settled(runId);
   return expectSound(bench, runId, found);

@@ -260,7 +260,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       });
       expect(waiting).toMatchObject({ status: 'waiting_user', heads: { rasp_seq: 5, fcmp_seq: 5 } });
       expect(await store.loadHandle(run.request_id)).toEqual(HANDLE);
-      expect(await store.loadPending(run.run_id)).toMatchObject({
+      expect(await store.loadPendingInteraction(run.run_id)).toMatchObject({
         interaction_id: 'int_1',
         state: 'pending',
         question: { prompt: 'Which?' },
@@ -326,13 +326,13 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         resolve: { interaction_id: 'int_1', state: 'answered', resolution },
       });
       expect(await store.loadInteraction('int_1')).toMatchObject({ state: 'answered', resolution });
-      expect(await store.loadPending(run.run_id)).toBeNull();
-      expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_1');
-      expect((await store.loadByKey(run.run_id, 'k'))?.interaction_id).toBe('int_1');
-      expect([await store.loadByKey(run.run_id, 'other'), await store.loadByKey('run_none', 'k')]).toEqual([
-        null,
-        null,
-      ]);
+      expect(await store.loadPendingInteraction(run.run_id)).toBeNull();
+      expect((await store.loadLatestInteraction(run.run_id))?.interaction_id).toBe('int_1');
+      expect((await store.loadInteractionByKey(run.run_id, 'k'))?.interaction_id).toBe('int_1');
+      expect([
+        await store.loadInteractionByKey(run.run_id, 'other'),
+        await store.loadInteractionByKey('run_none', 'k'),
+      ]).toEqual([null, null]);
       const again = await store.append(
         change(answered, {
           set: { status: 'queued' },
@@ -341,8 +341,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       );
       expect(again).toEqual({ committed: false, reason: 'interaction' });
       await commit(answered, { ask: ask('int_2', { asked_at: T0 + 1 }) });
-      expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_2');
-      expect(await store.loadLatest('run_none')).toBeNull();
+      expect((await store.loadLatestInteraction(run.run_id))?.interaction_id).toBe('int_2');
+      expect(await store.loadLatestInteraction('run_none')).toBeNull();
       expect((await store.listInteractions(run.run_id)).map(({ interaction_id: id, state }) => [id, state])).toEqual([
         ['int_1', 'answered'],
         ['int_2', 'pending'],
@@ -838,7 +838,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           expect(salvaged, text).toMatchObject({ run: { status: 'waiting_user' }, pending: null });
           expect(salvaged?.damage, text).toEqual([expect.stringContaining(`${column} of question int_1`)]);
         }
-        expect(await store.loadByKey('run_0001', 'none')).toBeNull();
+        expect(await store.loadInteractionByKey('run_0001', 'none')).toBeNull();
         expect(await store.deleteRun('run_0001')).toBe('not_ended');
         expect(await store.deleteRun('run_0001', { damaged: true })).toBe('deleted');
         expect(await store.countPending(T0)).toMatchObject({ pending: 2 });
@@ -1024,7 +1024,10 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         set: { status: 'succeeded' },
         resolve: { interaction_id: 'int_1', state: 'answered', resolution },
       });
-      expect(await store.loadByKey(run.run_id, 'k')).toMatchObject({ question: { prompt: odd }, resolution });
+      expect(await store.loadInteractionByKey(run.run_id, 'k')).toMatchObject({
+        question: { prompt: odd },
+        resolution,
+      });
       expect(await store.nextDelivery(T0 + 9000)).toMatchObject({ payload: { odd } });
     });
 
@@ -1176,7 +1179,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         truncated: ['question'],
       };
       for (const found of [
-        await store.summaries.loadPending(large.run_id),
+        await store.summaries.loadPendingInteraction(large.run_id),
         await store.summaries.loadInteraction('int_1'),
         (await store.summaries.listPending({ limit: 9 }))[0],
       ])
@@ -1206,7 +1209,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         );
       }
       expect(await store.summaries.loadRun('run_none')).toBeNull();
-      expect(await store.summaries.loadPending('run_0001')).toBeNull();
+      expect(await store.summaries.loadPendingInteraction('run_0001')).toBeNull();
     });
 
     test('a summary of a large run is the same when it is read again', async () => {

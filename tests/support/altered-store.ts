@@ -19,7 +19,7 @@ export function alterSummaries({ summaries }: Store, changes: Partial<SummaryRea
       loadRun: (runId) => summaries.loadRun(runId),
       listPending: (filter) => summaries.listPending(filter),
       loadInteraction: (id) => summaries.loadInteraction(id),
-      loadPending: (runId) => summaries.loadPending(runId),
+      loadPendingInteraction: (runId) => summaries.loadPendingInteraction(runId),
       ...changes,
     },
   };

@@ -177,7 +177,7 @@ export class CommandBench {
       facts,
       before: [this.confirmSession(run, { sticky: waitPolicyOf(run.spec).needsProcess }), asked],
     });
-    const question = await this.store.loadPending(run.run_id);
+    const question = await this.store.loadPendingInteraction(run.run_id);
     if (!question) throw new Error('no question is pending');
     return { run: waiting, question };
   }

@@ -84,7 +84,7 @@ async function converse(store, orchestrator, request) {
     run.status === 'waiting_user';
     run = await orchestrator.settled(runId)
   ) {
-    const { interaction_id: id } = await store.loadPending(runId);
+    const { interaction_id: id } = await store.loadPendingInteraction(runId);
     await orchestrator.reply(runId, { interaction_id: id, response, idempotency_key: id });
     tell({ accepted: id });
   }

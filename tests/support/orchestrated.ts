@@ -184,7 +184,7 @@ export async function expectSound(bench: Bench, runId: string, found: readonly s
   if (['succeeded', 'failed', 'canceled'].includes(run.status))
     expect(rasp.at(-1)?.event.type).toBe('lifecycle.state.changed');
   if (run.status === 'waiting_user') {
-    expect(await bench.data.store.loadPending(runId)).not.toBeNull();
+    expect(await bench.data.store.loadPendingInteraction(runId)).not.toBeNull();
     expect(await bench.data.store.loadHandle(run.request_id)).not.toBeNull();
   }
   const { resident } = findEngine(run.spec.engine);

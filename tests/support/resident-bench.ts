@@ -54,7 +54,7 @@ export async function openResidentBench(
       return expectSound(bench, runId);
     },
     pending: async ({ run_id: runId }) => {
-      const found = await bench.data.store.loadPending(runId);
+      const found = await bench.data.store.loadPendingInteraction(runId);
       expect(found).not.toBeNull();
       return found as InteractionRecord;
     },

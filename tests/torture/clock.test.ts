@@ -121,7 +121,7 @@ class History {
   async #reply(): Promise<void> {
     const pending = await this.#pick('waiting_user');
     if (!pending) return;
-    const question = await this.#bench.data.store.loadPending(pending.run_id);
+    const question = await this.#bench.data.store.loadPendingInteraction(pending.run_id);
     await this.#bench.orchestrator.reply(pending.run_id, {
       interaction_id: question?.interaction_id ?? '',
       response: 'A',
@@ -201,7 +201,7 @@ class History {
       this.#time.setClock(Math.max(this.#time.now, latest) + 1);
       await this.#restart();
       for (const { run_id: id } of await waiting()) {
-        const question = await this.#bench.data.store.loadPending(id);
+        const question = await this.#bench.data.store.loadPendingInteraction(id);
         if (question && !question.decides)
           await this.#bench.orchestrator.reply(id, { interaction_id: question.interaction_id, response: 'A' });
       }

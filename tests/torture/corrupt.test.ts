@@ -68,7 +68,7 @@ async function play(bench: Bench, kind: Kind): Promise<string> {
     request_id: `corrupt-${kind}-${Math.floor(performance.now() * 1000)}`,
   });
   await bench.orchestrator.quiet();
-  const pending = await bench.data.store.loadPending(id);
+  const pending = await bench.data.store.loadPendingInteraction(id);
   await bench.orchestrator.reply(
     id,
     {

@@ -97,7 +97,7 @@ async function converse(
     };
     const first = await settled();
     if (first.status === 'waiting_user') {
-      const pending = await store.loadPending(runId);
+      const pending = await store.loadPendingInteraction(runId);
       accepted = pending?.interaction_id ?? '';
       await insist(disk, () =>
         orchestrator.reply(runId, { interaction_id: accepted ?? '', response: 'B', idempotency_key: 'k' }),

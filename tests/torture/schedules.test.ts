@@ -174,7 +174,7 @@ class Schedule {
     const waiting = await this.#runs('waiting_user');
     if (waiting.length === 0) return null;
     const { run_id: runId } = this.#by.pick(waiting);
-    const pending = await this.#parley.store.loadPending(runId);
+    const pending = await this.#parley.store.loadPendingInteraction(runId);
     const id = pending?.interaction_id ?? '';
     return { runId, interaction_id: id, response: `answer to ${id}`, idempotency_key: `key ${id}` };
   }

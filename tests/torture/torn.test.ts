@@ -81,7 +81,7 @@ const waits = async (bench: Bench, id: string) =>
   expect((await bench.orchestrator.settled(id)).status).toBe('waiting_user');
 
 async function answer(bench: Bench, runId: string, response: unknown): Promise<RunRecord> {
-  const pending = await bench.data.store.loadPending(runId);
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(runId, {
     interaction_id: pending?.interaction_id ?? '',
     response: response as string,

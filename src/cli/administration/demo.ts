@@ -63,7 +63,7 @@ async function runDemo(path: string, io: Io): Promise<boolean> {
     say('A new one starts. The question is still there.');
     const second = await start({ type: 'run_due', run_id: runId }, false);
     await second.untilEnded();
-    const pending = await data.store.loadPending(runId);
+    const pending = await data.store.loadPendingInteraction(runId);
     invariant(pending, 'the question is there');
     note(`process ${second.pid} found it: ${String(pending.question['prompt'])}`);
 

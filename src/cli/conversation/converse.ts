@@ -158,7 +158,7 @@ class Conversation {
   }
 
   async #answer(run: RunRecord): Promise<number | null> {
-    const pending = await this.#data.store.loadPending(run.run_id);
+    const pending = await this.#data.store.loadPendingInteraction(run.run_id);
     // Another answer came first.
     if (!pending) return null;
     const asker = new LineAsker(this.#io);
@@ -248,7 +248,7 @@ class Conversation {
 
   async #end(run: RunRecord): Promise<number> {
     if (this.#options.json) {
-      const pending = await this.#data.store.loadPending(run.run_id);
+      const pending = await this.#data.store.loadPendingInteraction(run.run_id);
       this.#io.stdout.write(`${runLine(run, pending, this.#io.clock.now())}\n`);
     } else if (run.status === 'waiting_user') {
       this.#say(texts().say.waiting(run.run_id));

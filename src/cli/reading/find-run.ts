@@ -44,7 +44,8 @@ export async function findRunId(store: Store, runRef: string, options: FindOptio
 async function findLast(store: Store, { last = 'newest', key }: FindOptions): Promise<string> {
   if (last === 'newest') return findNewest(store);
   const [newest] = last === 'keyed' ? await store.listRunIds({ limit: 1 }) : [];
-  const isRepeated = newest !== undefined && key !== undefined && (await store.loadByKey(newest, key)) !== null;
+  const isRepeated =
+    newest !== undefined && key !== undefined && (await store.loadInteractionByKey(newest, key)) !== null;
   return isRepeated ? newest : findWaiting(store);
 }
 

@@ -108,7 +108,7 @@ export async function inboxRoutes({
     },
     async ({ params: { id } }) => {
       await loadReadableSummary(store, id);
-      const pending = await store.loadPending(id);
+      const pending = await store.loadPendingInteraction(id);
       if (!pending) throw refusal('INTERACTION_NOT_FOUND.none', { run: id });
       return viewInteraction(pending, clock.now()) as z.input<typeof interactionView>;
     },

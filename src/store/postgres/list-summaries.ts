@@ -76,7 +76,7 @@ export class PostgresSummaries implements SummaryReader {
     return this.#find('id', interactionId);
   }
 
-  async loadPending(runId: string): Promise<InteractionSummary | null> {
+  async loadPendingInteraction(runId: string): Promise<InteractionSummary | null> {
     return this.#find('pending', runId);
   }
 

@@ -294,15 +294,15 @@ export class PostgresStore implements Store {
     return findInteraction(this.database, 'by-id', interactionId);
   }
 
-  async loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
+  async loadInteractionByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
     return findInteraction(this.database, 'by-key', runId, toText(idempotencyKey));
   }
 
-  async loadPending(runId: string): Promise<InteractionRecord | null> {
+  async loadPendingInteraction(runId: string): Promise<InteractionRecord | null> {
     return findInteraction(this.database, 'pending', runId);
   }
 
-  async loadLatest(runId: string): Promise<InteractionRecord | null> {
+  async loadLatestInteraction(runId: string): Promise<InteractionRecord | null> {
     return findInteraction(this.database, 'latest', runId);
   }
 

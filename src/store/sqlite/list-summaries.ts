@@ -84,7 +84,7 @@ export class SqliteSummaries implements SummaryReader {
     return this.#find('interaction_id = ?', interactionId);
   }
 
-  async loadPending(runId: string): Promise<InteractionSummary | null> {
+  async loadPendingInteraction(runId: string): Promise<InteractionSummary | null> {
     return this.#find(`run_id = ? AND state = 'pending'`, runId);
   }
 

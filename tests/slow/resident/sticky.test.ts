@@ -69,14 +69,14 @@ function bound<T extends object>(target: T, name: string | symbol): unknown {
 async function profileOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewProfile>> {
   return viewProfile(
     (await bench.data.store.loadRun(run.run_id)) as RunRecord,
-    await bench.data.store.loadPending(run.run_id),
+    await bench.data.store.loadPendingInteraction(run.run_id),
   );
 }
 
 async function viewOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewRun>> {
   return viewRun(
     (await bench.data.store.loadRun(run.run_id)) as RunRecord,
-    await bench.data.store.loadPending(run.run_id),
+    await bench.data.store.loadPendingInteraction(run.run_id),
     Date.now(),
   );
 }
@@ -156,7 +156,7 @@ test('at the deadline its process is ended and the run has failed with INTERACTI
   expect(bench.commands()).toEqual([]);
   await expect(
     bench.orchestrator.reply(run.run_id, {
-      interaction_id: (await bench.data.store.loadLatest(run.run_id))?.interaction_id ?? '',
+      interaction_id: (await bench.data.store.loadLatestInteraction(run.run_id))?.interaction_id ?? '',
       response: { decision: 'approve' },
     }),
   ).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
@@ -191,9 +191,9 @@ test('a run that loses its process during a shutdown has its last event in its f
   const bench: ResidentBench = await openSticky('cannot resume', {
     store: (store) =>
       alterStore(store, {
-        loadPending: async (id) => {
+        loadPendingInteraction: async (id) => {
           if (isLost) ending ??= bench.orchestrator.close();
-          return store.loadPending(id);
+          return store.loadPendingInteraction(id);
         },
       }),
   });
