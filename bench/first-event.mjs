@@ -79,7 +79,7 @@ export default {
         system('Parley, in the process', async (seen) => {
           onStored = seen;
           const { run_id: runId } = await inside.orchestrator.create({ engine: 'codex', prompt });
-          await inside.orchestrator.settled(runId);
+          await inside.orchestrator.waitUntilIdle(runId);
         }),
         system('Parley, over HTTP', async (seen) => {
           const { run_id: runId } = await parley.create(prompt);

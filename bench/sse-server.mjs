@@ -13,7 +13,7 @@ import { open } from './lib/open-runs.mjs';
 const [dir, events, token] = process.argv.slice(2);
 const bench = await open(dir);
 const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: `[[events ${events} 200]]` });
-const run = await bench.orchestrator.settled(runId);
+const run = await bench.orchestrator.waitUntilIdle(runId);
 const hosts = new Set();
 const service = await createService({
   store: bench.data.store,
@@ -84,7 +84,7 @@ const orders = {
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     return { runId: id };
   },
   burst: async ({ runId: id, count }) => {
@@ -93,7 +93,7 @@ const orders = {
       interaction_id: interaction,
       response: `[[events ${count} 200]] [[done {}]]`,
     });
-    return { events: (await bench.orchestrator.settled(id)).heads.rasp_seq };
+    return { events: (await bench.orchestrator.waitUntilIdle(id)).heads.rasp_seq };
   },
   end: async () => {
     bare.close();

@@ -108,7 +108,7 @@ const WAYS = {
       },
     });
     const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt });
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     return bench.close;
   },
 };

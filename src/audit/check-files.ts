@@ -44,8 +44,10 @@ export class ResultCheck implements EventCheck {
     if (!this.#written) return passed('result', 'the run has no result file');
     const { path } = this.#written;
     const { bytes, sha256 = '' } = this.#written;
-    const found = await compareFile(join(this.#folder.path, path), { bytes, sha256 });
-    if (found === 'missing') return failed('result', `${path} is missing`);
-    return found === 'same' ? passed('result', `${path} was not altered`) : failed('result', `${path} was altered`);
+    const comparison = await compareFile(join(this.#folder.path, path), { bytes, sha256 });
+    if (comparison === 'missing') return failed('result', `${path} is missing`);
+    return comparison === 'same'
+      ? passed('result', `${path} was not altered`)
+      : failed('result', `${path} was altered`);
   }
 }

@@ -71,8 +71,8 @@ export class JournalScan {
   #explainTimes({ seq_from: seq, ts_from: from, ts_to: to }: SegmentRange, lines: readonly string[]): string | null {
     let [text, ts] = ['', NaN];
     for (const [index, line] of lines.entries()) {
-      const found = timeIn(line);
-      if (found !== text) [text, ts] = [found, Date.parse(found)];
+      const time = timeIn(line);
+      if (time !== text) [text, ts] = [time, Date.parse(time)];
       if (ts < from || ts > to)
         return `${this.#protocol}: the time of line ${seq + index} is outside the time range of its segment`;
     }
@@ -87,8 +87,8 @@ export class JournalScan {
   // Whether the file has exactly the bytes that were read. Waits for a file that is too short.
   async isInFile(path: string, waitForFiles: WaitForFiles): Promise<boolean> {
     while (((await fileSize(path)) ?? 0) < this.#bytes && (await waitForFiles()));
-    const found = await compareFile(path, { bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') });
-    return found === 'same' || (found === 'missing' && this.#bytes === 0);
+    const comparison = await compareFile(path, { bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') });
+    return comparison === 'same' || (comparison === 'missing' && this.#bytes === 0);
   }
 }
 

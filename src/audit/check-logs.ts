@@ -147,12 +147,12 @@ export class LogChecks {
   finishHashes(run: RunRecord): Check {
     let total = 0;
     for (const [index, { attempt, stream, from, bytes, sha256 }] of this.#reads.entries()) {
-      const { size, sha256: found, problem } = this.#measuredOf(index);
+      const { size, sha256: actual, problem } = this.#measuredOf(index);
       const end = from + bytes;
       if (problem !== null) return failed('hashes', `turn ${attempt} ${stream}: ${problem}`);
       if (this.#isWhole(index, run) ? size !== end : size < end)
         return failed('hashes', `turn ${attempt} ${stream}: the log has ${size} bytes, but ${end} were read`);
-      if (found !== sha256) return failed('hashes', `turn ${attempt} ${stream}: the log was altered`);
+      if (actual !== sha256) return failed('hashes', `turn ${attempt} ${stream}: the log was altered`);
       total += bytes;
     }
     return passed('hashes', `${total} bytes of logs were not altered${this.#describeLost(run)}`);

@@ -4,17 +4,17 @@
 
 // What the CLI takes for the name behind an @; the same expression as its own.
 const AT_NAME = /(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()[\]{}."\\]|["\\]|\.(?!$|[ \t\n\r]))+)/g;
-// More names than that in one text are not looked up, but all taken for files.
+// More names than that in one text are not lookups up, but all taken for files.
 const MOST_LOOKUPS = 200;
 
 export function asText(text: string, hasFile: (path: string) => boolean = () => true): string {
   const isCommand = text.startsWith('/');
-  const found = new Map<string, boolean>();
+  const lookups = new Map<string, boolean>();
   const names = (name: string): boolean => {
-    const known = found.get(name);
+    const known = lookups.get(name);
     if (known !== undefined) return known;
-    const isNamed = found.size >= MOST_LOOKUPS || couldName(name, hasFile);
-    if (found.size < MOST_LOOKUPS) found.set(name, isNamed);
+    const isNamed = lookups.size >= MOST_LOOKUPS || couldName(name, hasFile);
+    if (lookups.size < MOST_LOOKUPS) lookups.set(name, isNamed);
     return isNamed;
   };
   const escaped = text.replace(AT_NAME, (word, name: string) => (names(name) ? `\\${word}` : word));

@@ -246,7 +246,7 @@ export class Emitter {
     this.#drafts.length = mark;
   }
 
-  take(): RaspDraft[] {
+  drain(): RaspDraft[] {
     const drafts = this.#drafts;
     this.#drafts = [];
     return drafts;

@@ -138,7 +138,7 @@ export interface HomeRules {
   readonly turnFile?: {
     readonly path: string;
     readonly from: (user: User) => string;
-    readonly write: (found: string | null, needs: TurnFileNeeds) => string | null;
+    readonly write: (current: string | null, needs: TurnFileNeeds) => string | null;
   };
   readonly unstoppable?: Unstoppable;
   // Mends the text of a stored session before it is continued.

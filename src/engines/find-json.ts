@@ -20,7 +20,7 @@ export interface FencedBlock {
 // The fenced blocks of a text that decode, in order. A block ends at a line that ends with the fence; what stands in a
 // JSON string cannot be such a line unless it decodes only without it.
 export function findFencedJson(text: string): FencedBlock[] {
-  const found: FencedBlock[] = [];
+  const blocks: FencedBlock[] = [];
   let block: string[] | null = null;
   let firstLine = 0;
   let budget = MAX_SCANNED_CHARS;
@@ -41,12 +41,12 @@ export function findFencedJson(text: string): FencedBlock[] {
     budget -= content.length + 1;
     if (budget < 0) break;
     const value = parseJson(content);
-    if (value !== undefined) found.push({ value, firstLine, lastLine });
+    if (value !== undefined) blocks.push({ value, firstLine, lastLine });
     // A fence on a line of its own ends any block; one at the end of other text only a block that decodes.
     if (value !== undefined || line.trim() === '```') block = null;
     else block.push(line);
   }
-  return found;
+  return blocks;
 }
 
 // The first object or array inside a text that decodes and that the caller wants.

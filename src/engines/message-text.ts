@@ -29,7 +29,7 @@ export class MessageText {
     this.#chars += text.length;
   }
 
-  take(): WholeMessage {
+  drain(): WholeMessage {
     const complete = this.#literals.length === this.#texts.length;
     const taken = {
       text: this.#texts.join(''),

@@ -102,7 +102,7 @@ export class TurnParser {
   push(stream: StreamName, chunk: Buffer): RaspDraft[] {
     invariant(!this.#finished, 'a finished turn gets no more bytes');
     this.#framers[stream].push(chunk);
-    return this.#out.take();
+    return this.#out.drain();
   }
 
   // One line of stdout that was parsed when it was received. Gives the same drafts as `push` of its bytes.
@@ -114,7 +114,7 @@ export class TurnParser {
     if (isLong || bytes[bytes.length - 1] !== LF) {
       this.#framers.stdout.push(bytes);
       if (isLong && message.type === 'request') this.#reader.longRequest?.(message);
-      return this.#out.take();
+      return this.#out.drain();
     }
     this.#framers.stdout.pass(from, to);
     this.#out.at({ stream: 'stdout', from, to });
@@ -123,7 +123,7 @@ export class TurnParser {
     const text = this.#withoutMark(line.text, from);
     // Without its byte order mark the text is another one, which was not parsed.
     this.#reader.stdoutLine(text, true, text === line.text ? line : undefined);
-    return this.#out.take();
+    return this.#out.drain();
   }
 
   finish(): RaspDraft[] {
@@ -135,7 +135,7 @@ export class TurnParser {
     this.#reader.finish();
     this.#out.at(null);
     this.#reportOddities();
-    return this.#out.take();
+    return this.#out.drain();
   }
 
   counts(): ParserCounts {

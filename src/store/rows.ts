@@ -76,9 +76,9 @@ interface RepeatedColumns {
 
 function readRun(row: Readonly<Record<keyof RunRow, unknown>> & RepeatedColumns, onDamage: OnDamage): RunRecord {
   const column = readerOf(row, `run ${String(row.run_id)}`, onDamage);
-  const nothing = { ...NO_SPEC, engine: typeof row.engine === 'string' ? row.engine : '' };
-  const spec = column.json('spec_json', isSpec, nothing);
-  if (spec !== nothing) checkRepeated(row, spec, onDamage);
+  const emptySpec = { ...NO_SPEC, engine: typeof row.engine === 'string' ? row.engine : '' };
+  const spec = column.json('spec_json', isSpec, emptySpec);
+  if (spec !== emptySpec) checkRepeated(row, spec, onDamage);
   return {
     run_id: column.runId('run_id'),
     request_id: column.text('request_id', ''),
@@ -184,31 +184,31 @@ function readerOf(row: object, what: string, onDamage: OnDamage) {
   };
   return {
     number: (name: string, otherwise: number, least = 0): number => {
-      const found = value(name);
-      return isCount(found) && found >= least ? found : damaged(name, 'is no number', otherwise);
+      const cell = value(name);
+      return isCount(cell) && cell >= least ? cell : damaged(name, 'is no number', otherwise);
     },
     time: (name: string, otherwise: number): number => {
-      const found = value(name);
-      return isTime(found) ? found : damaged(name, 'is no time', otherwise);
+      const cell = value(name);
+      return isTime(cell) ? cell : damaged(name, 'is no time', otherwise);
     },
     // A damaged id is kept, because the row is found by it.
     runId: (name: string): string => {
-      const found = value(name);
-      if (!isRunId(found)) damaged(name, 'is not the id of a run', null);
-      return String(found);
+      const cell = value(name);
+      if (!isRunId(cell)) damaged(name, 'is not the id of a run', null);
+      return String(cell);
     },
     text: (name: string, otherwise: string): string => {
-      const found = value(name);
-      return typeof found === 'string' ? found : damaged(name, 'is no text', otherwise);
+      const cell = value(name);
+      return typeof cell === 'string' ? cell : damaged(name, 'is no text', otherwise);
     },
     oneOf: <T extends string>(name: string, all: readonly T[], otherwise: T): T =>
       all.find((each) => each === value(name)) ?? damaged(name, `is none of ${all.join(', ')}`, otherwise),
     // An empty column is null if the schema allows it.
     json: <T, E>(name: string, fits: (value: unknown) => value is T, otherwise: E): T | E => {
-      const found = value(name);
-      if (found === null) return otherwise === null ? otherwise : damaged(name, 'is empty', otherwise);
+      const cell = value(name);
+      if (cell === null) return otherwise === null ? otherwise : damaged(name, 'is empty', otherwise);
       try {
-        const parsed = readStoredJson(String(found), `${name} of ${what}`);
+        const parsed = readStoredJson(String(cell), `${name} of ${what}`);
         return fits(parsed) ? parsed : damaged(name, 'does not have the form it was written in', otherwise);
       } catch (error) {
         onDamage(damageIn(error) ?? new DamagedDataError(String(error)));

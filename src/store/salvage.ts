@@ -27,9 +27,9 @@ export async function salvage({ row, questionIds, ...store }: RunSource): Promis
   const damage: string[] = [];
   const run = salvageRun(row, damage);
   const note = (error: unknown): null => {
-    const found = damageIn(error);
-    if (!found) throw error;
-    damage.push(found.message);
+    const problem = damageIn(error);
+    if (!problem) throw error;
+    damage.push(problem.message);
     return null;
   };
   let pending: InteractionRecord | null = null;

@@ -267,7 +267,7 @@ export interface RunReader {
   // The readable parts of the run, and a list of what is damaged.
   salvageRun(runId: string): Promise<SalvagedRun | null>;
   // Finds another run that uses this home, ended or not.
-  findInHome(home: string, but: string): Promise<string | null>;
+  findInHome(home: string, except: string): Promise<string | null>;
   // Finds a run that has not ended and works in exactly this folder.
   findAtWork(cwd: string): Promise<string | null>;
   // The run that a request id was used for, and the digest of that request.

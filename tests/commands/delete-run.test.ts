@@ -23,7 +23,7 @@ async function asNobody(root: string, work: () => Promise<void>): Promise<void> 
 
 async function ended(bench: Bench): Promise<string> {
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer x]]' });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return runId;
 }
 

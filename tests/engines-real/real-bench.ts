@@ -115,7 +115,7 @@ export async function openRealBench(
       }),
     play: async (prompt, rest) => bench.settled((await bench.create(prompt, rest)).run_id),
     settled: async (runId, found) => {
-      await orchestrator.settled(runId);
+      await orchestrator.waitUntilIdle(runId);
       expect(failures).toEqual([]);
       return expectSound(bench, runId, found);
     },

@@ -27,7 +27,7 @@ beforeAll(async () => {
         prompt,
         execution_mode: prompt === ENDED ? 'auto' : 'interactive',
       });
-      const { status } = await served.bench.orchestrator.settled(id);
+      const { status } = await served.bench.orchestrator.waitUntilIdle(id);
       const read = (protocol: 'fcmp' | 'rasp') => served.bench.data.store.readJournal(id, protocol, { limit: 100_000 });
       return {
         id,

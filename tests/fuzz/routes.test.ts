@@ -99,7 +99,7 @@ async function startRun(prompt: string): Promise<string> {
     prompt,
     execution_mode: prompt === 'done' ? 'auto' : 'interactive',
   });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   return id;
 }
 
@@ -404,7 +404,7 @@ const fingerprint = async (): Promise<string> =>
 const settled = async (): Promise<void> => {
   for (const status of ['queued', 'running'] as const)
     for (const { run_id: id } of await served.bench.data.store.listRuns({ status, limit: 500 }))
-      await served.bench.orchestrator.settled(id);
+      await served.bench.orchestrator.waitUntilIdle(id);
 };
 
 test(

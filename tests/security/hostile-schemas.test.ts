@@ -24,7 +24,7 @@ async function create(
 
 async function result(schema: object, prompt: string) {
   const { run_id: runId } = await served.client.create({ engine: 'codex', prompt, output_schema: schema as never });
-  await served.bench.orchestrator.settled(runId);
+  await served.bench.orchestrator.waitUntilIdle(runId);
   const { status, error } = (await served.bench.data.store.loadRun(runId)) ?? {};
   return { status, code: error?.code, message: error?.message };
 }

@@ -14,7 +14,7 @@ beforeAll(async () => {
   served = await serve({ consoleDir });
   cookie = (await signIn(served.url)).headers.get('set-cookie') ?? '';
   ({ run_id: runId } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' }));
-  await served.bench.orchestrator.settled(runId);
+  await served.bench.orchestrator.waitUntilIdle(runId);
   mkdirSync(join(served.bench.data.path, 'runs', runId, 'workspace'), { recursive: true });
   writeFileSync(join(served.bench.data.path, 'runs', runId, 'workspace', 'page.html'), '<script>alert(1)</script>');
 });

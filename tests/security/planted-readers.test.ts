@@ -31,7 +31,7 @@ async function ended(
   prompt = '[[answer x]][[done {"n":1}]]',
 ): Promise<{ readonly id: string; readonly folder: RunFolder }> {
   const { run_id: id } = await served.client.create({ engine: 'codex', prompt });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   return { id, folder: runFolder(served.bench.data.path, id) };
 }
 
@@ -218,7 +218,7 @@ describe('files that were deleted outside of Parley', () => {
       prompt: '[[ask Which?]]',
       execution_mode: 'interactive',
     });
-    await served.bench.orchestrator.settled(waiting.run_id);
+    await served.bench.orchestrator.waitUntilIdle(waiting.run_id);
     rmSync(runFolder(served.bench.data.path, waiting.run_id).path, { recursive: true });
     expect((await served.fetch(`/v1/runs/${waiting.run_id}/logs`)).status).toBe(410);
   });

@@ -39,7 +39,7 @@ afterAll(() => served.close());
 
 async function ended(): Promise<string> {
   const { run_id: id } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   mkdirSync(workspaceOf(id), { recursive: true });
   return id;
 }

@@ -58,7 +58,7 @@ test('proxy headers identify nobody: without a token nothing answers; a foreign 
 
 test('headers of a proxy change neither the method nor the path nor whose deed it is', async () => {
   const { run_id: id } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   const viewer = `Authorization: Bearer ${served.tokenOf('viewer')}`;
   const others = [
     'X-HTTP-Method-Override: DELETE',
@@ -85,7 +85,7 @@ test('headers of a proxy change neither the method nor the path nor whose deed i
   );
   expect(created.status).toBe(201);
   const { run_id: second } = JSON.parse(created.body) as { run_id: string };
-  await served.bench.orchestrator.settled(second);
+  await served.bench.orchestrator.waitUntilIdle(second);
   const [first = ''] = await served.bench.data.store.readJournal(second, 'rasp', { limit: 1 });
   expect(JSON.parse(first)).toMatchObject({ data: { actor: { name: 'ann' } } });
   expect(first).not.toContain('mallory');

@@ -10,7 +10,7 @@ test('concurrent deletes remove a run with all its files, and each gets one of t
   try {
     for (let round = 0; round < 10; round += 1) {
       const { run_id: id } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' });
-      await served.bench.orchestrator.settled(id);
+      await served.bench.orchestrator.waitUntilIdle(id);
       const workspace = join(served.bench.data.path, 'runs', id, 'workspace');
       for (let folder = 0; folder < 20; folder += 1) {
         mkdirSync(join(workspace, String(folder)), { recursive: true });

@@ -34,7 +34,7 @@ test('connections are limited to leave files for the work; runs continue, and cl
     expect(taken).toBeLessThanOrEqual(1001);
     // A run goes on meanwhile.
     const { run_id: id } = await served.bench.orchestrator.create({ engine: 'codex', prompt: '[[answer x]]' });
-    expect((await served.bench.orchestrator.settled(id)).status).toBe('succeeded');
+    expect((await served.bench.orchestrator.waitUntilIdle(id)).status).toBe('succeeded');
     for (const socket of sockets) socket.destroy();
     // fetch waits for ever where it was dropped.
     await expect

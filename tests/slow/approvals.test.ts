@@ -26,7 +26,7 @@ async function withBench(work: (bench: Bench, time: SimulatedTime) => Promise<vo
 }
 
 async function settled(bench: Bench, { run_id: runId }: RunRecord): Promise<RunRecord> {
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 

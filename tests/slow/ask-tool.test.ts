@@ -159,7 +159,7 @@ test.each([
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     expect(await expectSound(bench, runId)).toMatchObject({ status: 'waiting_user' });
     expect((await bench.data.store.loadPendingInteraction(runId))?.question).toMatchObject({
       prompt: 'Which?',

@@ -26,7 +26,7 @@ test('an answer being stored at shutdown runs within the grace; a later one is r
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     return [runId, (await bench.data.store.loadPendingInteraction(runId))?.interaction_id ?? ''];
   };
   const [[first, firstAsked], [second, secondAsked]] = [await ask(), await ask()];

@@ -207,7 +207,7 @@ function expectRecovered(before: Kept, after: Kept, queued: Case['queued']): voi
 
 async function settle(bench: Bench): Promise<Kept[]> {
   for (const { run } of await readKept(bench.data.store)) {
-    await bench.orchestrator.settled(run.run_id);
+    await bench.orchestrator.waitUntilIdle(run.run_id);
     await expectSound(bench, run.run_id);
     await expectNothingTwice(bench, run.run_id);
   }
@@ -227,9 +227,9 @@ async function expectNothingTwice(bench: Bench, runId: string): Promise<void> {
 async function converse(bench: Bench, request: CreateRunRequest): Promise<RunRecord> {
   const { run_id: runId } = await bench.orchestrator.create(request);
   for (
-    let run = await bench.orchestrator.settled(runId);
+    let run = await bench.orchestrator.waitUntilIdle(runId);
     run.status === 'waiting_user';
-    run = await bench.orchestrator.settled(runId)
+    run = await bench.orchestrator.waitUntilIdle(runId)
   ) {
     const pending = await bench.data.store.loadPendingInteraction(runId);
     await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: RESPONSE });

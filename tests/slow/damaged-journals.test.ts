@@ -34,10 +34,10 @@ async function damage(protocol: Protocol, statement: string): Promise<Damaged> {
     execution_mode: 'interactive',
     permission: 'full',
   });
-  await bench.orchestrator.settled(id);
+  await bench.orchestrator.waitUntilIdle(id);
   const [pending] = await bench.data.store.listPending({ limit: 1 });
   await bench.orchestrator.reply(id, { interaction_id: pending?.interaction_id ?? '', response: 'this' });
-  const { heads } = await bench.orchestrator.settled(id);
+  const { heads } = await bench.orchestrator.waitUntilIdle(id);
   const pieces = await bench.data.store.listSegments(id, protocol);
   await bench.close();
   const data = join(root, 'data');

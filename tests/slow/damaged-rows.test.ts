@@ -33,7 +33,7 @@ async function damage(
   const ids: string[] = [];
   for (let count = 0; count < 3; count += 1) {
     const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: `[[answer ${count}]]` });
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     ids.push(id);
   }
   await bench.close();
@@ -157,7 +157,7 @@ test.each([`question_json = '{'`, `due_at = 'x'`])(
         execution_mode: 'interactive',
         permission: 'full',
       });
-      await bench.orchestrator.settled(id);
+      await bench.orchestrator.waitUntilIdle(id);
       ids.push(id);
     }
     const [first = '', middle = '', last = ''] = ids;
@@ -185,7 +185,7 @@ test.each([`question_json = '{'`, `due_at = 'x'`])(
     // Another is answered and goes on.
     const [{ interaction_id: id } = { interaction_id: '' }] = await served.bench.data.store.listPending({ limit: 1 });
     await served.bench.orchestrator.reply(first, { interaction_id: id, response: 'this' });
-    expect(await served.bench.orchestrator.settled(first)).toMatchObject({ status: 'succeeded' });
+    expect(await served.bench.orchestrator.waitUntilIdle(first)).toMatchObject({ status: 'succeeded' });
     served.bench.failures.length = 0;
     await served.close();
   },
@@ -238,7 +238,7 @@ test('a run that waits with a damaged question cannot be answered, and can be de
     execution_mode: 'interactive',
     permission: 'full',
   });
-  await bench.orchestrator.settled(id);
+  await bench.orchestrator.waitUntilIdle(id);
   await bench.close();
   const data = join(root, 'data');
   const db = await openDatabase(join(data, 'parley.db'));
@@ -280,7 +280,9 @@ test('a queued run that is damaged does not hold up the runs behind it', async (
   db.exec(`UPDATE runs SET spec_json = '{' WHERE request_id = 'req_0001'`);
   db.close();
   const again = await openBench(root, { settings: { recovery: { queued: 'requeue' } } });
-  expect(await again.orchestrator.settled(`run_${'2'.padStart(26, '0')}`)).not.toMatchObject({ status: 'queued' });
+  expect(await again.orchestrator.waitUntilIdle(`run_${'2'.padStart(26, '0')}`)).not.toMatchObject({
+    status: 'queued',
+  });
   again.failures.length = 0;
   await again.close();
 });
@@ -296,10 +298,10 @@ test.each(['rasp', 'fcmp'] as const)(
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     const [pending] = await bench.data.store.listPending({ limit: 1 });
     await bench.orchestrator.reply(id, { interaction_id: pending?.interaction_id ?? '', response: 'this' });
-    const { heads } = await bench.orchestrator.settled(id);
+    const { heads } = await bench.orchestrator.waitUntilIdle(id);
     const head = protocol === 'rasp' ? heads.rasp_seq : heads.fcmp_seq;
     const pieces = await bench.data.store.listSegments(id, protocol);
     await bench.close();

@@ -21,7 +21,7 @@ async function twoRuns(): Promise<{ data: string; ids: readonly [string, string]
   const ids: string[] = [];
   for (const answer of [1, 2]) {
     const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: `[[answer ${answer}]]` });
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     ids.push(id);
   }
   await bench.close();

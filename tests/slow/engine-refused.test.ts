@@ -71,7 +71,9 @@ async function openPlace(root = createRoot(), env: Record<string, string> = {}):
     file,
     answer,
     play: async (rest: Partial<CreateRunRequest> = {}) =>
-      bench.orchestrator.settled((await bench.orchestrator.create({ engine: 'codex', prompt: 'x', ...rest })).run_id),
+      bench.orchestrator.waitUntilIdle(
+        (await bench.orchestrator.create({ engine: 'codex', prompt: 'x', ...rest })).run_id,
+      ),
   });
 }
 

@@ -34,7 +34,7 @@ async function play(bench: Bench, engine: string, prompt: string, rest: object =
 }
 
 async function settled(bench: Bench, runId: string): Promise<RunRecord> {
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 
@@ -150,7 +150,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const ended = await play(first, engine, '[[done 1]]', { cwd: root });
     await first.close();
     // One that does not play: the fork stays queued.
-    const idle = await openBench(root, { settings: { plays: false } });
+    const idle = await openBench(root, { settings: { runsTurns: false } });
     const { run_id: runId } = await idle.orchestrator.fork(ended.run_id, { prompt: '[[done 2]]' });
     await idle.orchestrator.delete(ended.run_id);
     await idle.close();

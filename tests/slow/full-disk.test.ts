@@ -82,7 +82,7 @@ describe('a full disk', () => {
         engine: 'codex',
         prompt: '[[events 3000 100]][[done 1]]',
       });
-      await bench.orchestrator.settled(runId);
+      await bench.orchestrator.waitUntilIdle(runId);
       const run = await expectSound(bench, runId);
       expect(run).toMatchObject({ status: 'failed', error: { code: 'DISK_FULL' } });
       expect(run.error?.message).toContain(`parley retry ${runId}`);

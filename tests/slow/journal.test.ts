@@ -59,7 +59,7 @@ async function play(bench: Bench, engine: string, prompt: string, rest: object =
     permission: 'full',
     ...rest,
   });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 
@@ -71,7 +71,7 @@ describe('a reader', () => {
       prompt: `${BUSY}[[ask Which?]]${BUSY}[[done 1]]`,
       execution_mode: 'interactive',
     });
-    const answered = bench.orchestrator.settled(runId).then(async () => {
+    const answered = bench.orchestrator.waitUntilIdle(runId).then(async () => {
       const pending = await bench.data.store.loadPendingInteraction(runId);
       await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
     });
@@ -142,7 +142,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     const first = await play(bench, engine, '[[events 20 10]][[ask Which?]][[events 10 10]][[done 1]]');
     const pending = await bench.data.store.loadPendingInteraction(first.run_id);
     await bench.orchestrator.reply(first.run_id, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
-    await bench.orchestrator.settled(first.run_id);
+    await bench.orchestrator.waitUntilIdle(first.run_id);
     const unknown = await play(bench, engine, '[[exit0]]', { execution_mode: 'auto' });
     expect(unknown).toMatchObject({ status: 'failed', attempt_number: 1, error: { code: 'COMPLETION_UNKNOWN' } });
     const ended = (await journalOf(bench, first.run_id)).rasp

@@ -170,7 +170,7 @@ class World {
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
-    for (const run of model.runs) await this.bench.orchestrator.settled(run.id);
+    for (const run of model.runs) await this.bench.orchestrator.waitUntilIdle(run.id);
   }
 
   async check(model: Model): Promise<void> {

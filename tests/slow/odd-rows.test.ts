@@ -47,7 +47,7 @@ beforeAll(async () => {
       permission: 'full',
       labels: { team: 'a' },
     });
-    expect(await bench.orchestrator.settled(id)).toMatchObject({ status: 'waiting_user' });
+    expect(await bench.orchestrator.waitUntilIdle(id)).toMatchObject({ status: 'waiting_user' });
     ids.push(id);
   }
   await bench.close();

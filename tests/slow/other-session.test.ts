@@ -21,10 +21,10 @@ test.each(['codex', 'gemini', 'iflow', 'opencode'])(
       permission: 'full',
       runtime_options: { turn_timeout_sec: 20 },
     });
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     const pending = await bench.data.store.loadPendingInteraction(runId);
     await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     // With it: nothing of the tree is alive.
     expect(await expectSound(bench, runId)).toMatchObject({
       status: 'failed',

@@ -58,7 +58,7 @@ async function waitingRun(bench: Bench, engine = 'codex') {
     execution_mode: 'interactive',
     permission: 'full',
   });
-  expect(await bench.orchestrator.settled(runId)).toMatchObject({ status: 'waiting_user' });
+  expect(await bench.orchestrator.waitUntilIdle(runId)).toMatchObject({ status: 'waiting_user' });
   return expectSound(bench, runId);
 }
 
@@ -121,7 +121,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     });
     const retried = await again.orchestrator.retry(runId);
     expect(retried.spec.continue_from).toBe(runId);
-    await again.orchestrator.settled(retried.run_id);
+    await again.orchestrator.waitUntilIdle(retried.run_id);
     // It asks again, now in a way that can be answered.
     expect(await expectSound(again, retried.run_id)).toMatchObject({ status: 'waiting_user' });
     expect((await again.data.store.loadPendingInteraction(retried.run_id))?.question).toMatchObject({
@@ -156,7 +156,7 @@ describe('a start', () => {
       const waiting = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
       await bench.close();
       const again = await openBench(root, { settings: { recovery: { queued } } });
-      await again.orchestrator.settled(waiting.run_id);
+      await again.orchestrator.waitUntilIdle(waiting.run_id);
       const interrupted = { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } };
       expect(await expectSound(again, running.run_id)).toMatchObject(interrupted);
       expect((await journalOf(again, running.run_id)).rasp.at(-1)?.data).toMatchObject({
@@ -343,7 +343,7 @@ describe('a store that fails and works again', () => {
       time.advance(1000);
       return (await bench.data.store.loadRun(runId))?.status === 'failed';
     });
-    await orchestrator.settled(runId);
+    await orchestrator.waitUntilIdle(runId);
     expect(await expectSound(bench, runId)).toMatchObject({ error: { code: 'INTERNAL' } });
     await orchestrator.close();
     await bench.data.close();
@@ -366,7 +366,7 @@ describe('a store that fails and works again', () => {
       time.advance(100);
       return (await bench.data.store.loadRun(runId))?.status !== 'queued';
     });
-    await orchestrator.settled(runId);
+    await orchestrator.waitUntilIdle(runId);
     expect((await expectSound(bench, runId)).status).toBe('succeeded');
     await orchestrator.close();
     await bench.data.close();
@@ -383,7 +383,7 @@ describe('deleting', () => {
     await expect(bench.orchestrator.delete('run_none')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
     await bench.orchestrator.cancel(waiting.run_id);
     const { run_id: heir } = await bench.orchestrator.continueFrom(waiting.run_id, { prompt: '[[done 1]]' });
-    await bench.orchestrator.settled(heir);
+    await bench.orchestrator.waitUntilIdle(heir);
     await expect(bench.orchestrator.delete(waiting.run_id)).rejects.toMatchObject({ code: 'SESSION_IN_USE' });
     await expectSound(bench, waiting.run_id);
     await bench.orchestrator.delete(heir);
@@ -418,8 +418,8 @@ describe('admission', () => {
       }),
     ).toMatchObject({ status: 'queued' });
     await bench.orchestrator.cancel(running);
-    expect(await bench.orchestrator.settled(queued)).toMatchObject({ status: 'succeeded' });
-    await bench.orchestrator.settled(waiting.run_id);
+    expect(await bench.orchestrator.waitUntilIdle(queued)).toMatchObject({ status: 'succeeded' });
+    await bench.orchestrator.waitUntilIdle(waiting.run_id);
     await bench.close();
   });
 });
@@ -427,7 +427,7 @@ describe('admission', () => {
 test('the result of a run is also a file, named by an event with its hash', async () => {
   const bench = await openBench(createRoot());
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done {"n":[1,"é"]}]]' });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   await expectSound(bench, runId);
   const path = join(runFolder(bench.data.path, runId).path, 'result.json');
   expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ n: [1, 'é'] });
@@ -451,7 +451,7 @@ test('a Gemini session id other than the chosen one is reported, and the handle 
     runtime: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true },
   });
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'gemini', prompt: 'x' });
-  const run = await bench.orchestrator.settled(runId);
+  const run = await bench.orchestrator.waitUntilIdle(runId);
   const warnings = (await journalOf(bench, runId)).rasp.filter(({ data }) => data['code'] === 'SESSION_ID_CHANGED');
   expect(warnings).toMatchObject([{ data: { message: expect.stringContaining(`the output names ${other}`) } }]);
   expect((await bench.data.store.loadHandle(run.request_id))?.handle_value).toBe(other);

@@ -35,7 +35,7 @@ type Changes = Parameters<typeof openBench>[1];
 
 function sceneOf(bench: Bench, root: string, time: SimulatedTime): Scene {
   const settled = async ({ run_id: id }: RunRecord) => {
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     return expectSound(bench, id);
   };
   const pending = async ({ run_id: id }: RunRecord) => {

@@ -54,7 +54,7 @@ describe('after a start with recovery.running="retry"', () => {
       const bench = await openBench(root, { settings: { recovery: RETRY } });
       const [retry, ...others] = await retriesOf(bench, id);
       expect(others).toEqual([]);
-      await bench.orchestrator.settled(retry?.run_id ?? '');
+      await bench.orchestrator.waitUntilIdle(retry?.run_id ?? '');
       expect(await expectSound(bench, retry?.run_id ?? '')).toMatchObject({
         status: 'succeeded',
         spec: { engine: 'codex', prompt: '[[done 1]]', labels: { team: 'a' } },
@@ -96,7 +96,7 @@ describe('after a start with recovery.running="retry"', () => {
     const again = await openBench(root, { settings: { recovery: RETRY } });
     const retries = await retriesOf(again, id);
     expect(retries).toHaveLength(1);
-    await again.orchestrator.settled(retries[0]?.run_id ?? '');
+    await again.orchestrator.waitUntilIdle(retries[0]?.run_id ?? '');
     expect(await again.data.store.loadRun(retries[0]?.run_id ?? '')).toMatchObject({ status: 'succeeded' });
     await again.close();
   });

@@ -160,7 +160,7 @@ describe('a run', () => {
         prompt: '[[ask Which?|A|B]]',
         execution_mode: 'interactive',
       });
-      await bench.orchestrator.settled(id);
+      await bench.orchestrator.waitUntilIdle(id);
       expect((await expectSound(bench, id)).status).toBe('waiting_user');
       expect(await warningsOf(bench, id)).toEqual([expect.stringContaining('ended with code 3')]);
       const { rasp } = await journalOf(bench, id);
@@ -180,7 +180,7 @@ describe('a run', () => {
         prompt: '[[done 1]]',
         execution_mode: mode,
       });
-      await bench.orchestrator.settled(id);
+      await bench.orchestrator.waitUntilIdle(id);
       expect(await warningsOf(bench, id)).toEqual([]);
     }
   });
@@ -188,7 +188,7 @@ describe('a run', () => {
   // A probe that never ends at all: creation cannot have waited for it.
   test('is created without waiting for its probe', async () => {
     const bench = await openBench(createRoot(), {
-      settings: { plays: false },
+      settings: { runsTurns: false },
       runtime: { knownResume: () => null, probeResume: () => new Promise(() => {}) },
     });
     closing.push(() => bench.close());
@@ -206,7 +206,7 @@ describe('a run', () => {
       prompt: '[[done 1]]',
       execution_mode: 'interactive',
     });
-    expect((await bench.orchestrator.settled(id)).status).toBe('succeeded');
+    expect((await bench.orchestrator.waitUntilIdle(id)).status).toBe('succeeded');
     expect(await warningsOf(bench, id)).toEqual([expect.stringContaining('has not ended within 3 s')]);
   });
 });

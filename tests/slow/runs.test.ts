@@ -46,14 +46,14 @@ async function run(bench: Bench, engine: string, prompt: string, rest: object = 
     permission: 'full',
     ...rest,
   });
-  await bench.orchestrator.settled(created.run_id);
+  await bench.orchestrator.waitUntilIdle(created.run_id);
   return expectSound(bench, created.run_id);
 }
 
 async function answer(bench: Bench, waiting: RunRecord, response: string): Promise<RunRecord> {
   const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
   await bench.orchestrator.reply(waiting.run_id, { interaction_id: pending?.interaction_id ?? '', response });
-  await bench.orchestrator.settled(waiting.run_id);
+  await bench.orchestrator.waitUntilIdle(waiting.run_id);
   return expectSound(bench, waiting.run_id);
 }
 
@@ -190,7 +190,8 @@ test('never more engines work at once than there are slots', async () => {
         runs.push(
           await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer here]][[sleep 60]][[done 1]]' }),
         );
-      for (const { run_id: runId } of runs) expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
+      for (const { run_id: runId } of runs)
+        expect((await bench.orchestrator.waitUntilIdle(runId)).status).toBe('succeeded');
       expect(Math.max(...counts)).toBe(2);
     },
     { settings: { slots: 2 } },
@@ -227,7 +228,7 @@ test('an engine pauses while its output is not stored, and continues afterwards'
       }
       const before = statSync(stdout).size;
       gate.open();
-      expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
+      expect((await bench.orchestrator.waitUntilIdle(runId)).status).toBe('succeeded');
       expect(statSync(stdout).size).toBeGreaterThan(4 * before);
       await expectSound(bench, runId);
     },

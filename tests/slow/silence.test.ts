@@ -47,7 +47,7 @@ async function withScene(work: (scene: Scene) => Promise<void>, deps: Partial<Or
         .filter(({ event }) => event.type === type)
         .map(({ data }) => data as JsonObject),
     ended: async ({ run_id: id }) => {
-      await bench.orchestrator.settled(id);
+      await bench.orchestrator.waitUntilIdle(id);
       return expectSound(bench, id);
     },
   });
@@ -101,7 +101,7 @@ test('codex-app-server: an approved command counts as running in the turn after 
       execution_mode: 'interactive',
     } as const;
     const { run_id: id } = await bench.orchestrator.create(request);
-    const waiting = await bench.orchestrator.settled(id);
+    const waiting = await bench.orchestrator.waitUntilIdle(id);
     const pending = await bench.data.store.loadPendingInteraction(id);
     await bench.orchestrator.reply(id, {
       interaction_id: pending?.interaction_id ?? '',

@@ -17,14 +17,14 @@ async function play(bench: Bench, rest: Partial<CreateRunRequest>): Promise<RunR
     execution_mode: 'interactive',
     ...rest,
   });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 
 async function answer(bench: Bench, { run_id: runId }: RunRecord, found: readonly string[] = []): Promise<RunRecord> {
   const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId, found);
 }
 

@@ -50,7 +50,7 @@ export async function openResidentBench(
         await bench.orchestrator.create({ engine: ENGINE, prompt, execution_mode: 'interactive', ...more }),
       ),
     settled: async ({ run_id: runId }) => {
-      await bench.orchestrator.settled(runId);
+      await bench.orchestrator.waitUntilIdle(runId);
       return expectSound(bench, runId);
     },
     pending: async ({ run_id: runId }) => {

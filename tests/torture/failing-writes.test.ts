@@ -90,7 +90,7 @@ async function converse(
       // however slow the machine is.
       const limit = setInterval(() => void (disk.failed > 0 && disk.heal()), 300);
       try {
-        return await orchestrator.settled(runId);
+        return await orchestrator.waitUntilIdle(runId);
       } finally {
         clearInterval(limit);
       }

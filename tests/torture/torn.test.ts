@@ -78,7 +78,7 @@ async function create(bench: Bench, engine: string, prompt: string): Promise<str
 }
 
 const waits = async (bench: Bench, id: string) =>
-  expect((await bench.orchestrator.settled(id)).status).toBe('waiting_user');
+  expect((await bench.orchestrator.waitUntilIdle(id)).status).toBe('waiting_user');
 
 async function answer(bench: Bench, runId: string, response: unknown): Promise<RunRecord> {
   const pending = await bench.data.store.loadPendingInteraction(runId);
@@ -86,7 +86,7 @@ async function answer(bench: Bench, runId: string, response: unknown): Promise<R
     interaction_id: pending?.interaction_id ?? '',
     response: response as string,
   });
-  return bench.orchestrator.settled(runId);
+  return bench.orchestrator.waitUntilIdle(runId);
 }
 
 // One of each: ended, waiting, in the middle of a turn, and waiting with a process.

@@ -34,16 +34,16 @@ export function prepareQuestion({ question, asker, news }: AskOptions, io: Io): 
       const typed = await asker.ask(dialogue.prompt(), news);
       if (typed.kind === 'news' || typed.kind === 'interrupt') return { kind: typed.kind };
       if (typed.kind === 'end') return { kind: 'later' };
-      const given = dialogue.give(typed.text);
-      if (given.kind === 'problem') io.stderr.write(`${given.message}\n`);
-      else if (given.kind === 'page') io.stdout.write(`${pages.next()}\n`);
-      else if (given.kind !== 'more') return given;
+      const result = dialogue.give(typed.text);
+      if (result.kind === 'problem') io.stderr.write(`${result.message}\n`);
+      else if (result.kind === 'page') io.stdout.write(`${pages.next()}\n`);
+      else if (result.kind !== 'more') return result;
     }
   };
 }
 
 // The reply in the form that the orchestrator accepts.
-export function replyOf(interactionId: string, given: Reply) {
-  if (given.kind === 'finish') return { interaction_id: interactionId, finish: true };
-  return { interaction_id: interactionId, response: given.response, ...(given.review ? { review: given.review } : {}) };
+export function replyOf(interactionId: string, reply: Reply) {
+  if (reply.kind === 'finish') return { interaction_id: interactionId, finish: true };
+  return { interaction_id: interactionId, response: reply.response, ...(reply.review ? { review: reply.review } : {}) };
 }

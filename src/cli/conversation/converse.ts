@@ -193,10 +193,10 @@ class Conversation {
   }
 
   // Returns false if the reply could not be sent and the person may try again.
-  async #reply(pending: InteractionRecord, given: Reply): Promise<boolean> {
+  async #reply(pending: InteractionRecord, reply: Reply): Promise<boolean> {
     try {
-      await this.#start({ type: 'reply', run_id: this.#runId, reply: replyOf(pending.interaction_id, given) });
-      if (given.kind === 'reply') this.#say(wrapShown(confirmSent(given), styleOf(this.#io, 'stderr').width));
+      await this.#start({ type: 'reply', run_id: this.#runId, reply: replyOf(pending.interaction_id, reply) });
+      if (reply.kind === 'reply') this.#say(wrapShown(confirmSent(reply), styleOf(this.#io, 'stderr').width));
       return true;
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;

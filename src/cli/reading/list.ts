@@ -67,7 +67,7 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
       const pending =
         run.status === 'waiting_user' ? data.store.summaries.loadPendingInteraction(run.run_id) : Promise.resolve(null);
       const one = await unlessDamaged(
-        pending.then((found) => ({ run, pending: found })),
+        pending.then((question) => ({ run, pending: question })),
         (damage) => leaveOut(run.run_id, damage),
       );
       if (one) listed.push(one);

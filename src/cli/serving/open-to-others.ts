@@ -19,10 +19,10 @@ export function describeOpen(dataDir: string, platform: string): string | null {
     (name) => `other users can write to ${name || 'it'} and so start programs as you`,
   );
   const read = READ.filter((name) => isOpen(name, OPEN_TO_OTHERS)).map((name) => `${name} is open to other users`);
-  const found = [...written, ...read];
-  return found.length === 0
+  const problems = [...written, ...read];
+  return problems.length === 0
     ? null
-    : `${dataDir}: ${found.join('; ')}. Use a directory that only Parley uses, and close it to other users: ` +
+    : `${dataDir}: ${problems.join('; ')}. Use a directory that only Parley uses, and close it to other users: ` +
         'chmod -R go= DIRECTORY';
 }
 

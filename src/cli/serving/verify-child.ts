@@ -56,14 +56,14 @@ export function verifyInChild(
       });
       child.stdin.on('error', () => {});
       child.stdin.end(JSON.stringify({ data, run_id: runId } satisfies Assignment));
-      const fail = (reason: string): void => reject(refusal('VERIFY_FAILED', { run: runId, reason }));
-      child.once('error', ({ message }) => fail(`the process of the check could not be started (${message})`));
+      const rejectVerify = (reason: string): void => reject(refusal('VERIFY_FAILED', { run: runId, reason }));
+      child.once('error', ({ message }) => rejectVerify(`the process of the check could not be started (${message})`));
       child.once('close', (code, ended) => {
         cancelDeadline();
         signal.removeEventListener('abort', kill);
         if (checks !== null && code === EXIT.ok) resolve(checks);
         else
-          fail(
+          rejectVerify(
             signal.aborted
               ? 'the check was stopped'
               : `the process of the check ended with ${ended ?? `exit code ${code}`}, perhaps because it needed more ` +

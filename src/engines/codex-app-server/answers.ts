@@ -60,8 +60,8 @@ export function buildAnswer(request: NativeRequest, response: Json): JsonObject 
 
 // Of an answer to an approval; throws if it is none.
 function readDecision(response: Json): Decision {
-  const given = isObject(response) && Object.hasOwn(response, 'decision') ? response.decision : undefined;
-  const decision = DECISIONS.find((known) => known === given);
+  const value = isObject(response) && Object.hasOwn(response, 'decision') ? response.decision : undefined;
+  const decision = DECISIONS.find((known) => known === value);
   invariant(
     decision !== undefined,
     'an approval is decided by {"decision": …} with approve, approve_for_session, decline or cancel',

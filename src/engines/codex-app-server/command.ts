@@ -2,9 +2,13 @@
 import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
 import { SETTINGS } from '../codex/command.js';
 
-export const codexAppServerCommand: CommandBuilder = { buildStart: build, buildResume: build, buildFork: build };
+export const codexAppServerCommand: CommandBuilder = {
+  buildStart: buildTurnCommand,
+  buildResume: buildTurnCommand,
+  buildFork: buildTurnCommand,
+};
 
-function build(spec: TurnSpec): EngineCommand {
+function buildTurnCommand(spec: TurnSpec): EngineCommand {
   return {
     argv: [...spec.program, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],
     cwd: spec.cwd,

@@ -138,13 +138,13 @@ function isLimit(name: string, value: Json | undefined): boolean {
 
 // The texts of which one is to be chosen; none: anything goes.
 function choicesOf(property: JsonObject): string[] | null {
-  const found = optionsOf(property).map(({ value }) => value);
-  const given = [property.enum, property.oneOf, property.anyOf].filter((list) => list !== undefined);
-  if (property.type === 'array') return given.length > 0 ? null : [];
-  if (given.length === 0) return [];
-  const texts = found.filter((value) => typeof value === 'string');
-  const [list] = given;
-  return given.length === 1 &&
+  const values = optionsOf(property).map(({ value }) => value);
+  const lists = [property.enum, property.oneOf, property.anyOf].filter((list) => list !== undefined);
+  if (property.type === 'array') return lists.length > 0 ? null : [];
+  if (lists.length === 0) return [];
+  const texts = values.filter((value) => typeof value === 'string');
+  const [list] = lists;
+  return lists.length === 1 &&
     Array.isArray(list) &&
     list.length === texts.length &&
     texts.length > 0 &&

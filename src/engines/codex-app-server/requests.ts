@@ -132,16 +132,16 @@ function askForElicitation(params: JsonObject): Question | null {
 
 // A server's description of itself is shown as such, below the known facts.
 function askForMcpTool(params: JsonObject, server: string, says: string | null): Question {
-  const { tool_params: given, tool_name: tool } = asObject(params._meta) ?? {};
+  const { tool_params: toolParams, tool_name: tool } = asObject(params._meta) ?? {};
   const prompt = joinLines(
     `The agent wants to call a tool of the MCP server ${oneLine(server)}:`,
     quoted(tool),
-    labelled('with', given),
+    labelled('with', toolParams),
     says,
   );
   return buildApproval(
     prompt,
-    withoutNull({ kind: 'mcp_tool_call', server, tool, message: params.message, params: given }),
+    withoutNull({ kind: 'mcp_tool_call', server, tool, message: params.message, params: toolParams }),
   );
 }
 

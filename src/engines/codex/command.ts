@@ -11,12 +11,12 @@ export const SANDBOX = {
 export const SETTINGS = ['features.unbounded_connection_retries=false', 'check_for_update_on_startup=false'];
 
 export const codexCommand: CommandBuilder = {
-  buildStart: (spec) => build(spec, []),
-  buildResume: (spec, handle) => build(spec, ['resume', handle.handle_value]),
-  buildFork: (spec, sessionId) => build(spec, ['fork', sessionId]),
+  buildStart: (spec) => buildTurnCommand(spec, []),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['resume', handle.handle_value]),
+  buildFork: (spec, sessionId) => buildTurnCommand(spec, ['fork', sessionId]),
 };
 
-function build(spec: TurnSpec, basis: readonly string[]): EngineCommand {
+function buildTurnCommand(spec: TurnSpec, basis: readonly string[]): EngineCommand {
   // As an argument a leading dash makes an option of it, and a single word may be a subcommand (`codex exec review`).
   const byStdin = spec.prompt.startsWith('-') || !/\s/.test(spec.prompt) || !fitsArgument(spec.prompt);
   return {

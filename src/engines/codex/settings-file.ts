@@ -19,8 +19,8 @@ export function codexSettings(config: string | null, needs: TurnFileNeeds): stri
 }
 
 // What the user keeps out of the environment of commands, and keys with it.
-export function hideKeys(given: unknown): TomlTable {
-  const policy = tableOf(given);
+export function hideKeys(value: unknown): TomlTable {
+  const policy = tableOf(value);
   const excluded = Array.isArray(policy['exclude']) ? policy['exclude'] : [];
   return { ...policy, exclude: [...new Set([...excluded, ...HIDDEN])] };
 }

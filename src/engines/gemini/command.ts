@@ -7,11 +7,14 @@ const APPROVAL = { 'read-only': 'default', 'workspace-write': 'auto_edit', full:
 
 export const geminiCommand: CommandBuilder = {
   // The chosen id is only a cross-check; the handle is what the output names.
-  buildStart: (spec) => ({ ...build(spec, ['--session-id', spec.newSessionId]), chosenSession: spec.newSessionId }),
-  buildResume: (spec, handle) => build(spec, ['--resume', handle.handle_value]),
+  buildStart: (spec) => ({
+    ...buildTurnCommand(spec, ['--session-id', spec.newSessionId]),
+    chosenSession: spec.newSessionId,
+  }),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['--resume', handle.handle_value]),
 };
 
-function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
+function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [
       ...spec.program,

@@ -38,8 +38,8 @@ function isMain(body: Json): boolean {
 function findSurrounded(text: string): FoundDocument | undefined {
   // Text after a fence is searched later, as a fenced block.
   const fence = /^[ \t]*```/m.exec(text);
-  const found = findJsonFragment(fence ? text.slice(0, fence.index) : text, isMain);
-  return found && { how: 'surrounded', body: found.value, ...linesOf(text, found) };
+  const fragment = findJsonFragment(fence ? text.slice(0, fence.index) : text, isMain);
+  return fragment && { how: 'surrounded', body: fragment.value, ...linesOf(text, fragment) };
 }
 
 function salvage(text: string, whole: Lines): FoundDocument | undefined {

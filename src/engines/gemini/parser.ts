@@ -128,7 +128,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
 
   function closeMessage(confidence: number = CONFIDENCE.derived): void {
     if (message.isEmpty) return;
-    const whole = message.take();
+    const whole = message.drain();
     out.emitMessage(whole, messageId, confidence);
     lastMessage = whole.text;
   }
@@ -205,30 +205,30 @@ export function createGeminiReader(out: Emitter): ParserReader {
   }
 
   function readDocument(): void {
-    const found = decodeDocument(held.texts);
-    if (!found) {
+    const decoded = decodeDocument(held.texts);
+    if (!decoded) {
       held.release(releaseLine);
       return;
     }
     // Text before and after the object is not part of it.
-    held.release(outsideLine, found.firstLine);
-    const document = held.takeAsOne(found.lastLine - found.firstLine + 1);
+    held.release(outsideLine, decoded.firstLine);
+    const document = held.takeAsOne(decoded.lastLine - decoded.firstLine + 1);
     out.at(document.range);
     const mark = out.mark();
     try {
-      if (found.how === 'drifted')
+      if (decoded.how === 'drifted')
         out.fallback(document.text, 'FIELD_DRIFT', 'the object has neither session_id nor response nor error', {
           path: 'response',
         });
       else {
-        documentEvents(found);
-        for (const text of found.beside) {
+        documentEvents(decoded);
+        for (const text of decoded.beside) {
           out.raw('stdout', text);
           out.warn('TEXT_OUTSIDE_JSON', 'text beside the JSON object, on its line');
         }
         // Every byte belongs to an event, even if the object has no content.
         if (out.mark() === mark) out.emit('lifecycle.engine.progress', { phase: 'result' });
-        if (found.how === 'main' || found.how === 'surrounded') out.hit();
+        if (decoded.how === 'main' || decoded.how === 'surrounded') out.hit();
         else out.miss();
       }
     } catch (error) {
@@ -291,13 +291,13 @@ export function createGeminiReader(out: Emitter): ParserReader {
   }
 
   function readStderrObject(): void {
-    const found = stderrTail.findObject();
-    if (!found) return;
+    const fragment = stderrTail.findObject();
+    if (!fragment) return;
     // The lines are out as raw already; what they say together carries the range of the one that completed it.
-    out.at(found.range);
-    const id = asString(found.body.session_id);
+    out.at(fragment.range);
+    const id = asString(fragment.body.session_id);
     if (id) bind(id);
-    if (found.body.error !== undefined) documentError(found.body.error);
+    if (fragment.body.error !== undefined) documentError(fragment.body.error);
   }
 
   return {

@@ -2,8 +2,8 @@
 import { asObject, isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import type { TurnFileNeeds } from '../engine.js';
 
-export function writeSettings(found: string | null, needs: TurnFileNeeds): string | null {
-  const settings = parseJson(stripComments(found ?? '{}'));
+export function writeSettings(current: string | null, needs: TurnFileNeeds): string | null {
+  const settings = parseJson(stripComments(current ?? '{}'));
   return isObject(settings) ? `${JSON.stringify(settingsFor(settings, needs), null, 2)}\n` : null;
 }
 

@@ -5,11 +5,11 @@ import { fitsArgument, modelArgument, type CommandBuilder, type EngineCommand, t
 const APPROVAL = { 'read-only': '--plan', 'workspace-write': '--autoEdit', full: '--yolo' } as const;
 
 export const iflowCommand: CommandBuilder = {
-  buildStart: (spec) => build(spec, []),
-  buildResume: (spec, handle) => build(spec, ['--resume', handle.handle_value]),
+  buildStart: (spec) => buildTurnCommand(spec, []),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['--resume', handle.handle_value]),
 };
 
-function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
+function buildTurnCommand(spec: TurnSpec, resume: readonly string[]): EngineCommand {
   const prompt = asText(spec.prompt, spec.hasFile);
   const byStdin = !fitsArgument(prompt);
   return {

@@ -173,7 +173,7 @@ export function createIflowReader(out: Emitter): ParserReader {
   function closeMessage(): void {
     const confidence = block === null ? CONFIDENCE.guessed : CONFIDENCE.convention;
     if (!message.isEmpty) {
-      const { text, truncated } = message.take();
+      const { text, truncated } = message.drain();
       const whole = text.trimEnd();
       if (whole !== '') {
         out.emitMessage({ text: whole, truncated, literal: undefined }, MESSAGE_ID, confidence);

@@ -13,11 +13,11 @@ const DENIED = {
 const AGENT = 'parley';
 
 export const opencodeCommand: CommandBuilder = {
-  buildStart: (spec) => build(spec, ['--title', 'parley']),
-  buildResume: (spec, handle) => build(spec, ['--session', handle.handle_value]),
+  buildStart: (spec) => buildTurnCommand(spec, ['--title', 'parley']),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['--session', handle.handle_value]),
 };
 
-function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
+function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [
       ...spec.program,

@@ -2,11 +2,11 @@
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 export const rehearsalCommand: CommandBuilder = {
-  buildStart: (spec) => build(spec, ['--new-session', spec.newSessionId]),
-  buildResume: (spec, handle) => build(spec, ['--session', handle.handle_value]),
+  buildStart: (spec) => buildTurnCommand(spec, ['--new-session', spec.newSessionId]),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['--session', handle.handle_value]),
 };
 
-function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
+function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [...spec.program, '--permission', spec.permission, ...modelArgument(spec), ...session],
     cwd: spec.cwd,

@@ -15,9 +15,9 @@ export async function checkWorkspace({ name, home: { unstoppable } }: Engine, us
   // workspace.
   const home = folders.indexOf(realPathOf(user.home) ?? user.home);
   for (const folder of home < 0 ? folders : folders.slice(0, home)) {
-    const found = await findIn(folder, unstoppable);
-    if (found !== null)
-      throw refuseTurn('WORKING_FOLDER_UNUSABLE.programs', { path: found, programs: unstoppable.what, engine: name });
+    const path = await findIn(folder, unstoppable);
+    if (path !== null)
+      throw refuseTurn('WORKING_FOLDER_UNUSABLE.programs', { path: path, programs: unstoppable.what, engine: name });
   }
 }
 

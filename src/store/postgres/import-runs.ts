@@ -141,12 +141,12 @@ export class RunImport {
   // Null: neither the run nor its request exists here.
   async #compare({ run }: StoredRun): Promise<'known' | 'conflict' | null> {
     const requestId = toText(run.request_id);
-    const found = await this.#query<Found>(
+    const rows = await this.#query<Found>(
       'SELECT run_id, request_id, request_digest, rasp_seq, digest FROM parley.runs WHERE run_id = $1 OR ' +
         'request_id = $2',
       [run.run_id, requestId],
     );
-    const [here] = found;
+    const [here] = rows;
     if (here === undefined) return null;
     if (here.run_id !== run.run_id || here.request_id !== requestId || here.request_digest !== run.request_digest)
       return 'conflict';

@@ -45,13 +45,13 @@ const RUNTIME_TABLE = `CREATE TABLE request_interactive_runtime (
 function migrateInteractiveRuntime(db: Database): void {
   const info = `SELECT tell_value(name || ':' || type || ':' || iif(pk, '', "notnull") || ':' || pk)
     FROM pragma_table_info('request_interactive_runtime')`;
-  const found = tell(db, info);
-  const columns = new Set(found.map((column) => column.split(':')[0]));
-  if (found.length === 0) {
+  const existing = tell(db, info);
+  const columns = new Set(existing.map((column) => column.split(':')[0]));
+  if (existing.length === 0) {
     db.exec(RUNTIME_TABLE);
     return;
   }
-  if (found.join(' ') === RUNTIME_COLUMNS) return;
+  if (existing.join(' ') === RUNTIME_COLUMNS) return;
   const has = (name: string, otherwise: string) => (columns.has(name) ? name : otherwise);
   db.exec('ALTER TABLE request_interactive_runtime RENAME TO request_interactive_runtime_old');
   db.exec(RUNTIME_TABLE);

@@ -286,8 +286,8 @@ export class SqliteStore implements Store {
     return salvageRun(this.#db, this, runId);
   }
 
-  async findInHome(home: string, but: string): Promise<string | null> {
-    return findInHome(this.#db, home, but);
+  async findInHome(home: string, except: string): Promise<string | null> {
+    return findInHome(this.#db, home, except);
   }
 
   async findAtWork(cwd: string): Promise<string | null> {

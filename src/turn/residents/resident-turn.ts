@@ -143,7 +143,7 @@ class ResidentTurn {
       return failRun(this.#context.deps, this.#context.writer.run, PROCESS_LOST);
     }
     // The process that asked has exited, so there is nothing to cancel in it.
-    if (this.#resident === null && this.#decisions.given === 'cancel') {
+    if (this.#resident === null && this.#decisions.decision === 'cancel') {
       this.#decisions.stop();
       return this.#conclude(null, UNKNOWN_EXIT);
     }

@@ -285,7 +285,7 @@ describe('with the setting off', () => {
       prompt: '[[say Hello.]]',
       execution_mode: 'interactive',
     });
-    await bench.orchestrator.settled(run.run_id);
+    await bench.orchestrator.waitUntilIdle(run.run_id);
     // No kind is claimed, and the doubt is recorded.
     expect(await profileOf(bench, run)).toEqual({ interactive_profile: null, wait_deadline_at: null });
     expect(dataOf(await bench.events(run), 'diagnostic.parser.warning')).toContainEqual({

@@ -187,7 +187,7 @@ describe('a session', () => {
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await served.bench.orchestrator.settled(id);
+    await served.bench.orchestrator.waitUntilIdle(id);
     let after = '';
     for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) after += part.value;
     expect(after).not.toContain('secret');
@@ -396,7 +396,7 @@ describe('the administrative journal', () => {
       const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
       const as = { origin: own.url, cookie, 'x-forwarded-for': '198.51.100.4' };
       const { run_id: id } = await own.client.create({ engine: 'codex', prompt: '[[answer x]]' });
-      const { heads } = await own.bench.orchestrator.settled(id);
+      const { heads } = await own.bench.orchestrator.waitUntilIdle(id);
       expect((await own.fetch(`/v1/runs/${id}/archive`, { as: null, headers: as })).status).toBe(200);
       expect((await own.fetch(`/v1/runs/run_${'0'.repeat(26)}/archive`, { as: null, headers: as })).status).toBe(404);
       expect((await own.fetch(`/v1/runs/${id}`, { method: 'DELETE', as: null, headers: as })).status).toBe(204);

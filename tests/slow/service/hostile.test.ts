@@ -40,7 +40,7 @@ async function waiting(prompt = ASK): Promise<string> {
     execution_mode: 'interactive',
     permission: 'full',
   });
-  expect((await served.bench.orchestrator.settled(id)).status).toBe('waiting_user');
+  expect((await served.bench.orchestrator.waitUntilIdle(id)).status).toBe('waiting_user');
   return id;
 }
 
@@ -219,7 +219,7 @@ describe('heads', () => {
       }),
     });
     expect(made.headers.get('set-cookie')).toBeNull();
-    if (made.ok) await served.bench.orchestrator.settled(((await made.json()) as { run_id: string }).run_id);
+    if (made.ok) await served.bench.orchestrator.waitUntilIdle(((await made.json()) as { run_id: string }).run_id);
     else await refused(made);
     for (const path of [
       `/${encodeURIComponent(evil)}`,
@@ -404,7 +404,7 @@ describe('answers', () => {
     );
     const good = { interaction_id: first.interaction_id, response: ASK, idempotency_key: 'k' };
     expect((await reply(one, good)).status).toBe(200);
-    await served.bench.orchestrator.settled(one);
+    await served.bench.orchestrator.waitUntilIdle(one);
     const second = await served.client.interaction(one);
     // Replayed: the same once more is known, under another key or with another answer it comes too late; the new
     // question stays.
@@ -591,7 +591,7 @@ describe('strangers', () => {
     for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) after += part.value;
     expect(after).not.toContain('secret');
     expect(after).not.toContain('event: end');
-    await served.bench.orchestrator.settled(id);
+    await served.bench.orchestrator.waitUntilIdle(id);
     await served.client.cancel(id);
   });
 });
@@ -642,7 +642,7 @@ describe('slowness', () => {
     });
     let seen = 0;
     for await (const event of served.client.rasp(id)) seen = event.seq;
-    const run = await served.bench.orchestrator.settled(id);
+    const run = await served.bench.orchestrator.waitUntilIdle(id);
     expect([run.status, seen]).toEqual(['succeeded', run.heads.rasp_seq]);
     for (const socket of sockets) socket.destroy();
     await until(() => watched() === 0);

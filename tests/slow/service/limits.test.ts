@@ -55,7 +55,7 @@ async function expectTooMany(response: Promise<Response>): Promise<void> {
 
 describe('lists', () => {
   beforeEach(async () => {
-    served = await serve({ bench: { settings: { plays: false } } });
+    served = await serve({ bench: { settings: { runsTurns: false } } });
   });
 
   interface Listed {
@@ -157,7 +157,7 @@ describe('limits per token', () => {
   test('an expensive request too many is refused, one that has ended makes room', async () => {
     const checked = new Gate();
     served = await serve({
-      bench: { settings: { plays: false } },
+      bench: { settings: { runsTurns: false } },
       limits: { ...DEFAULT_LIMITS, expensivePerToken: 1 },
       verify: async () => checked.opened.then(() => []),
     });
@@ -182,7 +182,7 @@ describe('limits per token', () => {
 });
 
 test('a client that does not read is cut off, whatever it was sent', async () => {
-  served = await serve({ bench: { settings: { plays: false } }, limits: { ...DEFAULT_LIMITS, writeMs: 500 } });
+  served = await serve({ bench: { settings: { runsTurns: false } }, limits: { ...DEFAULT_LIMITS, writeMs: 500 } });
   let run = await keep(1);
   const { store, path } = served.bench.data;
   // More than the buffers of the system take.
@@ -221,7 +221,7 @@ describe('checks of runs', () => {
     const gates = new Map([1, 2].map((number) => [idOf(number), new Gate()]));
     const started: string[] = [];
     served = await serve({
-      bench: { settings: { plays: false } },
+      bench: { settings: { runsTurns: false } },
       verify: async (runId) => {
         started.push(runId);
         await gates.get(runId)?.opened;
@@ -244,7 +244,7 @@ describe('checks of runs', () => {
   test('wait in a bounded queue, and one that nobody waits for is aborted', async () => {
     const signals: AbortSignal[] = [];
     served = await serve({
-      bench: { settings: { plays: false } },
+      bench: { settings: { runsTurns: false } },
       limits: { ...DEFAULT_LIMITS, checks: { total: 2, perCaller: 2 } },
       verify: (_runId, signal) =>
         new Promise((_resolve, reject) => {
@@ -267,7 +267,7 @@ describe('checks of runs', () => {
   test('are stopped when the server stops', async () => {
     const [started, aborted] = [new Gate(), new Gate()];
     served = await serve({
-      bench: { settings: { plays: false } },
+      bench: { settings: { runsTurns: false } },
       verify: (_runId, signal) =>
         new Promise((_resolve, reject) => {
           started.open();
@@ -288,7 +288,7 @@ describe('checks of runs', () => {
 
 describe('addresses and parameters', () => {
   beforeEach(async () => {
-    served = await serve({ bench: { settings: { plays: false } } });
+    served = await serve({ bench: { settings: { runsTurns: false } } });
     await keep(1);
   });
 
@@ -373,7 +373,7 @@ const inTokyo = (time: string) =>
 test('a range from created_at to updated_at holds the first and the last event, in any form of the time', async () => {
   served = await serve();
   const { run_id: id } = await served.client.create({ engine: 'rehearsal', prompt: '[[done]]' });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   const { created_at: from, updated_at: to, rasp_seq: last } = await served.client.get(id);
   const seqs = async (query: string) =>
     (await json<{ events: { seq: number }[] }>(`/v1/runs/${id}/rasp/history?${query}`)).events.map(({ seq }) => seq);

@@ -61,7 +61,7 @@ beforeAll(async () => {
 });
 afterAll(() => served.close());
 
-const settled = (runId: string) => served.bench.orchestrator.settled(runId);
+const settled = (runId: string) => served.bench.orchestrator.waitUntilIdle(runId);
 
 async function waiting(prompt = ASK, rest: object = {}): Promise<string> {
   const { run_id: runId } = await served.client.create({
@@ -707,7 +707,7 @@ test('an answer that is complete only when the server is stopping is refused, an
     execution_mode: 'interactive',
     permission: 'full',
   });
-  await stopping.bench.orchestrator.settled(runId);
+  await stopping.bench.orchestrator.waitUntilIdle(runId);
   const { interaction_id: id } = await stopping.client.interaction(runId);
   const body = JSON.stringify({ interaction_id: id, response: 'a' });
   const sending = new Gate();

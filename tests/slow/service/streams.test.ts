@@ -103,14 +103,14 @@ describe(`002-04: of ${CLIENTS} clients and ${EVENTS} events`, () => {
           // Some join at the beginning of a turn, while it is at work.
           for (; number < (CLIENTS * at) / TURNS; number += 1) await join(number);
           if (at === TURNS) break;
-          expect((await served.bench.orchestrator.settled(runId)).status).toBe('waiting_user');
+          expect((await served.bench.orchestrator.waitUntilIdle(runId)).status).toBe('waiting_user');
           const { interaction_id: id } = await served.client.interaction(runId);
           await served.client.reply(runId, {
             interaction_id: id,
             response: `${burst} ${at === TURNS - 1 ? '[[done {}]]' : '[[ask Go on?|yes]]'}`,
           });
         }
-        const run = await served.bench.orchestrator.settled(runId);
+        const run = await served.bench.orchestrator.waitUntilIdle(runId);
         expect([run.status, run.heads.rasp_seq > EVENTS, run.heads.fcmp_seq > EVENTS]).toEqual([
           'succeeded',
           true,
@@ -169,7 +169,7 @@ test('a follower of run changes ends with the current state of all, however ofte
         served.client.create({ engine: 'codex', prompt, execution_mode: 'interactive', permission: 'full' }),
       ),
     );
-    for (const { run_id: id } of runs) await served.bench.orchestrator.settled(id);
+    for (const { run_id: id } of runs) await served.bench.orchestrator.waitUntilIdle(id);
     const { runs: listed } = await served.client.list({ limit: 500 });
     expect(new Set(listed.map(({ status }) => status))).toEqual(new Set(['waiting_user', 'failed']));
     for (const known of pictures)
@@ -277,7 +277,7 @@ describe('memory', () => {
         execution_mode: 'interactive',
         permission: 'full',
       });
-      await served.bench.orchestrator.settled(id);
+      await served.bench.orchestrator.waitUntilIdle(id);
       const wakeups = served.bench.orchestrator.wakeups as CommitWakeups;
       const leave = new AbortController();
       const opened = await Promise.all(

@@ -13,7 +13,7 @@ const TEXT = 'x'.repeat(9_800_000);
 let served: Served;
 const sockets: Socket[] = [];
 beforeEach(async () => {
-  served = await serve({ bench: { settings: { plays: false } } });
+  served = await serve({ bench: { settings: { runsTurns: false } } });
   const { store } = served.bench.data;
   for (const [id, prompt] of [
     [LARGE, TEXT],
