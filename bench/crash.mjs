@@ -65,24 +65,24 @@ export default {
 // Its exit code, and what it has left in the file that was named to it.
 function play(test, toOptions) {
   const folder = newFolder();
-  const file = join(folder, 'told');
+  const file = join(folder, 'output');
   const { env, args = [] } = toOptions(file);
   const { status } = spawnSync('npx', ['vitest', 'run', '--project', 'slow', test, ...args], {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, ...env },
   });
-  const told = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const output = existsSync(file) ? readFileSync(file, 'utf8') : '';
   removeFolder(folder);
-  return { passed: status === 0, told };
+  return { passed: status === 0, output };
 }
 
 function torture(round) {
-  const { passed, told } = play('tests/torture/schedules.test.ts', (file) => ({
+  const { passed, output } = play('tests/torture/schedules.test.ts', (file) => ({
     env: { PARLEY_SEED: String(SEED + round), PARLEY_SCHEDULES: String(SCHEDULES), PARLEY_FIGURES: file },
   }));
-  console.log(`  ${told.trim()}`);
-  const count = (what) => Number(new RegExp(`(\\d+) ${what}\\b`).exec(told)?.[1] ?? 0);
+  console.log(`  ${output.trim()}`);
+  const count = (what) => Number(new RegExp(`(\\d+) ${what}\\b`).exec(output)?.[1] ?? 0);
   if (passed && count('schedules') !== SCHEDULES)
     throw new Error(`${count('schedules')} of ${SCHEDULES} schedules were played`);
   return {
@@ -93,11 +93,11 @@ function torture(round) {
 }
 
 function kill() {
-  const { passed, told } = play('tests/slow/crash.test.ts', (file) => ({
+  const { passed, output } = play('tests/slow/crash.test.ts', (file) => ({
     env: { PARLEY_SEED: String(SEED), PARLEY_CRASH_RUNS: String(KILLED) },
     args: ['--reporter=json', `--outputFile=${file}`],
   }));
-  const { testResults = [] } = told === '' ? {} : JSON.parse(told);
+  const { testResults = [] } = output === '' ? {} : JSON.parse(output);
   const cases = testResults.flatMap(({ assertionResults }) => assertionResults);
   const wrong = cases.filter(({ status }) => status !== 'passed');
   for (const { title, failureMessages } of wrong) console.log(`  wrong: ${title}: ${failureMessages.join('\n')}`);

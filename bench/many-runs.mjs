@@ -86,11 +86,11 @@ const openAgents = () =>
   Array.from({ length: CLIENTS }, () => new Agent({ keepAlive: true, maxSockets: RUNS / CLIENTS }));
 
 // From the sign on, at which the engines begin to print, until `played`, which gives what each reader has seen.
-async function measure(folder, pid, times, played) {
+async function measure(folder, pid, times, readAll) {
   const before = cpuOf(pid);
   const begin = now();
   writeFileSync(signIn(folder), '');
-  const reads = await played();
+  const reads = await readAll();
   // Those of sandbox-agent listen for a while after the last.
   const seconds = (times.last - begin) / 1000;
   const seen = { missing: sum(reads.map(({ missing }) => missing)), twice: sum(reads.map(({ twice }) => twice)) };
@@ -108,12 +108,12 @@ async function throughParley(server, folder) {
   const agents = openAgents();
   const { times, onFrame } = listen();
   const readings = [];
-  const begun = [];
+  const firstOutputs = [];
   const runs = [];
   for (const number of numbers) {
     const { run_id: runId } = await server.create(promptOf(signIn(folder)));
     runs.push(runId);
-    begun.push(
+    firstOutputs.push(
       new Promise((resolve) => {
         const reading = readFrames(`${server.url}/v1/runs/${runId}/rasp`, {
           headers: server.headers,
@@ -131,9 +131,9 @@ async function throughParley(server, folder) {
       }),
     );
   }
-  await Promise.all(begun);
+  await Promise.all(firstOutputs);
   const figures = await measure(folder, server.pid, times, () => Promise.all(readings));
-  for (const runId of runs) await server.settled(runId);
+  for (const runId of runs) await server.waitUntilIdle(runId);
   agents.forEach((agent) => agent.destroy());
   return figures;
 }

@@ -31,7 +31,7 @@ export default {
     const parley = await startParley(folders[0]);
     const { run_id: runId } = await parley.create(prompt);
     const { last } = await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, { headers: parley.headers, after: 0 });
-    await parley.settled(runId);
+    await parley.waitUntilIdle(runId);
     const other = peer('sandbox-agent') ? await startSandboxAgent(folders[1]) : null;
     if (other) await other.prompt('back', await other.open('back'), prompt);
     const agent = new Agent({ keepAlive: true });

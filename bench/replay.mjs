@@ -52,7 +52,7 @@ export default {
   ],
 };
 
-async function again({ create, settled, client, url, headers, data }, dirty) {
+async function again({ create, waitUntilIdle, client, url, headers, data }, dirty) {
   const { run_id: runId } = await create(`[[events ${EVENTS} 64]]${dirty ? ' [[dirty]]' : ''}`);
   const stored = [];
   let version;
@@ -66,7 +66,7 @@ async function again({ create, settled, client, url, headers, data }, dirty) {
       if (event.source.parser !== 'orchestrator') stored.push(withoutPlace(text));
     },
   });
-  await settled(runId);
+  await waitUntilIdle(runId);
   const logs = {
     stdout: Buffer.from(await client.logs(runId, { stream: 'stdout' })),
     stderr: Buffer.from(await client.logs(runId, { stream: 'stderr' })),
@@ -78,7 +78,7 @@ async function again({ create, settled, client, url, headers, data }, dirty) {
     const made = [];
     const stamp = createStamp({ runId, engine: 'codex', attempt: 1 });
     const buffer = new EventBuffer();
-    const take = (drafts) => {
+    const collect = (drafts) => {
       for (const draft of drafts) {
         stamp(draft, 0, 'then', buffer);
         made.push(withoutPlace(buffer.drain().toString().trimEnd()));
@@ -86,8 +86,8 @@ async function again({ create, settled, client, url, headers, data }, dirty) {
     };
     for (const stream of ['stdout', 'stderr'])
       for (let at = 0; at < logs[stream].length; at += cut)
-        take(parser.push(stream, logs[stream].subarray(at, at + cut)));
-    take(parser.finish());
+        collect(parser.push(stream, logs[stream].subarray(at, at + cut)));
+    collect(parser.finish());
     // The two streams came in another order then.
     const sortedMade = made.toSorted();
     differing +=

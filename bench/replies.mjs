@@ -65,9 +65,9 @@ async function judge(send, question) {
   return { accepted, 'late accepted': late, 'unknown accepted': unknown, ms };
 }
 
-async function answerParley({ create, settled, client, url, headers }) {
+async function answerParley({ create, waitUntilIdle, client, url, headers }) {
   const { run_id: runId } = await create('[[ask]]', { execution_mode: 'interactive' });
-  await settled(runId, 'waiting_user');
+  await waitUntilIdle(runId, 'waiting_user');
   const { interaction_id: id } = await client.interaction(runId);
   return judge(
     (question, number) =>

@@ -80,8 +80,8 @@ function slowly() {
   };
 }
 
-async function readParley({ create, settled, url, headers, pid }, reader) {
-  await settled((await create(`[[events ${WARM} 64]]`)).run_id);
+async function readParley({ create, waitUntilIdle, url, headers, pid }, reader) {
+  await waitUntilIdle((await create(`[[events ${WARM} 64]]`)).run_id);
   const before = memoryOf(pid);
   const messages = countFrames('"agent.message.final"');
   const begin = Date.now();
@@ -89,7 +89,7 @@ async function readParley({ create, settled, url, headers, pid }, reader) {
   const reading =
     reader &&
     readFrames(`${url}/v1/runs/${runId}/rasp`, { headers, after: 0, onFrame: messages.frame, pace: reader.pace });
-  await settled(runId);
+  await waitUntilIdle(runId);
   const turn = Date.now() - begin;
   reader?.hurry();
   const read = await reading;

@@ -51,9 +51,9 @@ function locate(folder) {
 // Returns the problem with the engines in a folder, or undefined.
 function findFault(folder) {
   for (const [engine, { name, version }] of Object.entries(ENGINE_PACKAGES)) {
-    const found = versionIn(join(folder, 'node_modules', name, 'package.json'));
-    if (found === undefined) return `${name} is not there`;
-    if (found !== version) return `${name} is ${found}, not ${version}`;
+    const installed = versionIn(join(folder, 'node_modules', name, 'package.json'));
+    if (installed === undefined) return `${name} is not there`;
+    if (installed !== version) return `${name} is ${installed}, not ${version}`;
     const program = locate(folder)[engine].at(-1);
     if (!existsSync(program)) return `${name} has no program for ${host}`;
   }
@@ -127,13 +127,13 @@ function moveAway() {
   remove(folder);
 }
 
-// False if it failed in a way that is meant.
-function tryRename(from, to, meant) {
+// Returns false if it failed with one of these codes.
+function tryRename(from, to, expectedCodes) {
   try {
     renameSync(from, to);
     return true;
   } catch (error) {
-    if (meant.includes(error.code)) return false;
+    if (expectedCodes.includes(error.code)) return false;
     throw error;
   }
 }

@@ -118,13 +118,13 @@ function killWorkers() {
 function listMutants(file, code) {
   const { program, errors } = parseSync(file, code);
   if (errors.length > 0) fail(`${file} cannot be parsed: ${errors[0].message}`);
-  const found = [];
+  const mutants = [];
   const types = new Set();
   const replace = ({ start, end }, replacement) => {
     const original = code.slice(start, end);
     if (original === replacement) return;
     const line = code.slice(0, start).split('\n').length;
-    found.push({
+    mutants.push({
       file,
       path: join(root, file),
       line,
@@ -176,7 +176,7 @@ function listMutants(file, code) {
     },
     ArrayExpression: (node) => node.elements.length > 0 && replace(node, '[]'),
   }).visit(program);
-  return found.toSorted((a, b) => a.start - b.start);
+  return mutants.toSorted((a, b) => a.start - b.start);
 }
 
 function shorten(code) {

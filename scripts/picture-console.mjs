@@ -29,8 +29,8 @@ const env = {
 
 async function until(look) {
   for (;;) {
-    const found = await look();
-    if (found) return found;
+    const value = await look();
+    if (value) return value;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
@@ -71,8 +71,8 @@ try {
   );
   await becomes(approval, 'waiting_user');
   await start('codex', 'Find out why the nightly build is slow [[hang]]', { team: 'infra' });
-  const played = await start('rehearsal', 'Move the orders to the new storage', { team: 'web', ticket: 'SHOP-40' });
-  await becomes(played, 'waiting_user');
+  const started = await start('rehearsal', 'Move the orders to the new storage', { team: 'web', ticket: 'SHOP-40' });
+  await becomes(started, 'waiting_user');
 
   browser = await playwright.launch({
     executablePath: await chromium.executablePath(),
@@ -89,28 +89,28 @@ try {
     await page.goto(path);
     return page;
   };
-  const take = async (page, name) => {
+  const takePicture = async (page, name) => {
     await page.evaluate('document.fonts.ready');
     await page.mouse.move(0, 0);
     await page.screenshot({ path: join(root, 'docs/images', `${name}.png`) });
   };
   const inbox = await look('/');
   await inbox.locator('[data-interaction]').nth(2).waitFor();
-  await take(inbox, 'console-inbox');
+  await takePicture(inbox, 'console-inbox');
   const phone = await look('/', { viewport: { width: 390, height: 760 }, colorScheme: 'dark', hasTouch: true });
   await phone.locator('[data-interaction]').nth(2).waitFor();
-  await take(phone, 'console-phone');
-  await answer(played, 'Carefully');
-  await becomes(played, 'succeeded');
-  const run = await look(`/runs/${played}`);
+  await takePicture(phone, 'console-phone');
+  await answer(started, 'Carefully');
+  await becomes(started, 'succeeded');
+  const run = await look(`/runs/${started}`);
   await run.locator('.facts .state', { hasText: 'succeeded' }).waitFor();
-  await take(run, 'console-run');
+  await takePicture(run, 'console-run');
   await run.locator('.row-tool button.proof').first().click();
   await run.locator('mark').first().waitFor();
-  await take(run, 'console-evidence');
+  await takePicture(run, 'console-evidence');
   const runs = await look('/runs');
   await runs.locator('[data-run]').nth(5).waitFor();
-  await take(runs, 'console-runs');
+  await takePicture(runs, 'console-runs');
 } finally {
   await browser?.close();
   server.kill('SIGTERM');

@@ -40,7 +40,7 @@ const seed = process.env.PARLEY_SEED ?? '20261116';
 console.log(`seed ${seed}: PARLEY_SEED=${seed} plays the same plan again, real processes at their own pace`);
 const folder = mkdtempSync(join(tmpdir(), 'parley-torture-'));
 const figures = join(folder, 'figures.txt');
-const told = [];
+const summary = [];
 for (const name of names) {
   const { files, env } = FORMS[name];
   const began = Date.now();
@@ -50,7 +50,7 @@ for (const name of names) {
     env: { ...env, ...process.env, PARLEY_SEED: seed, PARLEY_FIGURES: figures },
   });
   if (status !== 0) process.exitCode = 1;
-  told.push(`${name}: ${status === 0 ? 'held' : 'FAILED'}, ${Math.round((Date.now() - began) / 1000)} s`);
+  summary.push(`${name}: ${status === 0 ? 'held' : 'FAILED'}, ${Math.round((Date.now() - began) / 1000)} s`);
 }
-console.log(`\n${told.join('\n')}\n${existsSync(figures) ? readFileSync(figures, 'utf8') : ''}`);
+console.log(`\n${summary.join('\n')}\n${existsSync(figures) ? readFileSync(figures, 'utf8') : ''}`);
 rmSync(folder, { recursive: true });

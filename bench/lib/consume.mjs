@@ -8,11 +8,11 @@ import { acpSdk } from './peers.mjs';
 import { engineIn, openCodexSdk } from './systems.mjs';
 import { now } from './figures.mjs';
 
-const [way, folder, count, bytes] = process.argv.slice(2);
+const [consumer, folder, count, bytes] = process.argv.slice(2);
 const prompt = `[[events ${count} ${bytes}]]`;
 const engine = engineIn(join(folder, 'bin'), { pinned: true });
 let first = 0;
-let begun = null;
+let startedAt = null;
 let messages = 0;
 const MESSAGE = 'agent.message.final';
 const STORED = Buffer.from(`"${MESSAGE}"`);
@@ -20,7 +20,7 @@ const STORED = Buffer.from(`"${MESSAGE}"`);
 function took() {
   if (first === 0) {
     first = now();
-    begun = process.cpuUsage();
+    startedAt = process.cpuUsage();
   }
 }
 
@@ -113,9 +113,9 @@ const WAYS = {
   },
 };
 
-const finish = await WAYS[way]();
+const finish = await WAYS[consumer]();
 const ms = now() - first;
-const { user, system } = process.cpuUsage(begun);
+const { user, system } = process.cpuUsage(startedAt);
 const peak = process.resourceUsage().maxRSS / 1024;
 await finish?.();
 console.log(JSON.stringify({ messages, ms, cpu: user + system, peak }));

@@ -6,16 +6,16 @@ import { isPinned, newFolder, removeFolder } from './systems.mjs';
 
 const CONSUME = fileURLToPath(new URL('./consume.mjs', import.meta.url));
 // In the dialect of Codex one more than was asked for: it says that it is done.
-const isCodex = (way) => way !== 'acp-sdk';
+const isCodex = (consumer) => consumer !== 'acp-sdk';
 
-export async function consume(way, { events: asked, bytes }) {
+export async function consume(consumer, { events: asked, bytes }) {
   const folder = newFolder();
   try {
     const command = [
       ...(isPinned ? ['taskset', '-c', '1'] : []),
       process.execPath,
       CONSUME,
-      way,
+      consumer,
       folder,
       String(asked),
       String(bytes),
@@ -26,7 +26,7 @@ export async function consume(way, { events: asked, bytes }) {
       'events/s': asked / (ms / 1000),
       'µs/event': cpu / asked,
       'peak MiB': peak,
-      lost: asked + Number(isCodex(way)) - messages,
+      lost: asked + Number(isCodex(consumer)) - messages,
     };
   } finally {
     removeFolder(folder);

@@ -22,8 +22,8 @@ export function cpuOf(pid) {
 }
 
 function kilobytes(path, name) {
-  const found = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(read(path) ?? '');
-  return found ? Number(found[1]) / 1024 : null;
+  const match = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(read(path) ?? '');
+  return match ? Number(match[1]) / 1024 : null;
 }
 
 // MiB in use now.
@@ -37,8 +37,8 @@ export const shareOf = (pid) => kilobytes(`/proc/${pid}/smaps_rollup`, 'Pss');
 
 // The bytes that it has passed to the file system so far, whether they have reached the disk or not.
 export function writtenOf(pid) {
-  const found = /^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? '');
-  return found ? Number(found[1]) : null;
+  const match = /^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? '');
+  return match ? Number(match[1]) : null;
 }
 
 // The growth per item; null, not 0, if a value was not measured.
@@ -57,8 +57,8 @@ export function childrenOf(pid) {
         : { pid: Number(name), parent: Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) };
     })
     .filter((row) => row !== null);
-  const found = [pid];
+  const pids = [pid];
   // Grows while it is walked.
-  for (const parent of found) for (const row of rows) if (row.parent === parent) found.push(row.pid);
-  return found.slice(1);
+  for (const parent of pids) for (const row of rows) if (row.parent === parent) pids.push(row.pid);
+  return pids.slice(1);
 }

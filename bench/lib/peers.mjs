@@ -20,12 +20,12 @@ const PEERS = {
   acpx: { install: { acpx: '0.19.1', [`node-${host}`]: '22' }, files: ['acpx/dist/cli.js', `node-${host}/bin/node`] },
 };
 
-const found = new Map();
+const peers = new Map();
 
 // Where it is, with its name and version; null, once said, if it cannot be had.
 export function peer(name) {
-  if (!found.has(name)) found.set(name, find(name));
-  return found.get(name);
+  if (!peers.has(name)) peers.set(name, find(name));
+  return peers.get(name);
 }
 
 function find(name) {

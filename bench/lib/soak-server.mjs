@@ -113,7 +113,7 @@ async function start(root) {
   return Object.assign(server, {
     url,
     token: readFileSync(join(data, 'token'), 'utf8').trim(),
-    begun: performance.now(),
+    startedAt: performance.now(),
   });
 }
 
@@ -219,12 +219,12 @@ async function followRun(server, id, tally) {
   tally.lost += Math.max(0, read.end - read.seq);
 }
 
-function sampleOf({ child: { pid }, data, heap, begun }, { done }) {
+function sampleOf({ child: { pid }, data, heap, startedAt }, { done }) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const figure = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0);
   const sizeOf = (name) => statSync(join(data, name), { throwIfNoEntry: false })?.size ?? 0;
   return {
-    seconds: Math.round((performance.now() - begun) / 100) / 10,
+    seconds: Math.round((performance.now() - startedAt) / 100) / 10,
     done,
     rss: figure('VmRSS') * 1024,
     heap: heap?.heapUsed ?? null,

@@ -113,7 +113,7 @@ export async function startParley(
     data,
     create: (prompt, more = {}) => client.create({ engine: 'codex', prompt, execution_mode: 'auto', cwd, ...more }),
     // Looked at by little; what comes to rest as anything else is no measurement.
-    settled: async (runId, wanted = 'succeeded') => {
+    waitUntilIdle: async (runId, wanted = 'succeeded') => {
       for (;;) {
         const { status, error } = await client.get(runId);
         if (status === wanted) return;

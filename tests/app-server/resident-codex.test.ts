@@ -92,9 +92,9 @@ describe('permissions', () => {
 
 describe('the question tool', () => {
   test('is given to a new thread of an interactive run; a resumed thread keeps its own', async () => {
-    const begun = await open();
-    await begun.converse('plain', { model: 'gpt-5.5' });
-    expect(begun.sent('thread/start')).toMatchObject([
+    const opened = await open();
+    await opened.converse('plain', { model: 'gpt-5.5' });
+    expect(opened.sent('thread/start')).toMatchObject([
       { model: 'gpt-5.5', dynamicTools: [{ type: 'function', name: 'ask_human', inputSchema: { type: 'object' } }] },
     ]);
     const resumed = await open();

@@ -102,10 +102,12 @@ describe('a stream', () => {
       `${frame(4)}id: 5\nda`,
       frame(5) + END,
     );
-    const told: string[] = [];
-    expect(await seqs(client.events('run_1', { onReconnect: ({ code }) => told.push(code) }))).toEqual([1, 2, 3, 4, 5]);
+    const notices: string[] = [];
+    expect(await seqs(client.events('run_1', { onReconnect: ({ code }) => notices.push(code) }))).toEqual([
+      1, 2, 3, 4, 5,
+    ]);
     expect(asked).toEqual([0, 2, 2, 3, 3, 4].map((cursor) => `/v1/runs/run_1/events?cursor=${cursor}`));
-    expect(told).toEqual(Array.from({ length: 5 }, () => 'UNREACHABLE'));
+    expect(notices).toEqual(Array.from({ length: 5 }, () => 'UNREACHABLE'));
   });
 
   test('waits longer after each failure, and short again after news', async () => {

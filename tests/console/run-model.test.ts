@@ -11,9 +11,9 @@ const T0 = Date.parse('2026-01-01T00:00:00.000Z');
 const at = (seconds: number): string => new Date(T0 + seconds * 1000).toISOString();
 
 // A second between each; the seq of RASP is ten times its own.
-function* events(told: Iterable<Told>): Generator<FcmpEvent> {
+function* events(inputs: Iterable<Told>): Generator<FcmpEvent> {
   let seq = 0;
-  for (const [type, data, attempt = 1] of told) {
+  for (const [type, data, attempt = 1] of inputs) {
     seq += 1;
     yield {
       protocol_version: 'fcmp/1.0',
@@ -28,9 +28,9 @@ function* events(told: Iterable<Told>): Generator<FcmpEvent> {
   }
 }
 
-function fold(...told: Told[]): RunModel {
+function fold(...inputs: Told[]): RunModel {
   const model = new RunModel();
-  for (const event of events(told)) model.push(event);
+  for (const event of events(inputs)) model.push(event);
   return model;
 }
 
@@ -268,12 +268,12 @@ test('an event of a later version is a row, not an error', () => {
 });
 
 test('two hundred thousand pieces are folded in linear time', async () => {
-  const told = Array.from({ length: 200_000 }, (_, index): Told =>
+  const inputs = Array.from({ length: 200_000 }, (_, index): Told =>
     index % 2 === 0
       ? ['assistant.message.delta', { message_id: 'm', text: 'abcdefgh' }]
       : ['raw.stderr', { text: 'x' }],
   );
-  const list = [...events(told)];
+  const list = [...events(inputs)];
   const fold = (count: number): RunModel => {
     const model = new RunModel();
     for (const event of list.slice(0, count)) model.push(event);

@@ -127,7 +127,7 @@ test.each([
         : alterStore(data.store, {
             [name]: async (...args: never[]) => {
               fail();
-              return (data.store[name] as (...given: never[]) => unknown)(...args);
+              return (data.store[name] as (...parameters: never[]) => unknown)(...args);
             },
           });
     const scene = new Scene(store, 1, name === 'decide' ? fail : undefined);
@@ -185,7 +185,7 @@ test.each(['nextDecision', 'listQueued', 'loadRun'] as const)(
         [name]: async (...args: never[]) => {
           asked.open();
           await gate.opened;
-          return (data.store[name] as (...given: never[]) => unknown)(...args);
+          return (data.store[name] as (...parameters: never[]) => unknown)(...args);
         },
       }),
       1,

@@ -107,9 +107,9 @@ export async function runPage(
     );
     writeFileSync(join(folder, 'page.sh'), script.text);
     const { output, code } = await runScript(folder, env);
-    const found = compareOutput(output, script.commands);
-    if (code !== 0) found.push(`The shell ended with code ${code} after:\n${output.slice(-3000)}`);
-    return found;
+    const differences = compareOutput(output, script.commands);
+    if (code !== 0) differences.push(`The shell ended with code ${code} after:\n${output.slice(-3000)}`);
+    return differences;
   } finally {
     killProcesses(folder);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });

@@ -150,7 +150,7 @@ describe('a command that asks for leave', () => {
         JSON.stringify(response),
       ).rejects.toMatchObject({ code: 'APPROVAL_INVALID' });
     }
-    expect(await bench.settled(runId)).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
+    expect(await bench.waitUntilIdle(runId)).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
     expect(await bench.pending(runId)).toMatchObject({
       interaction_id: id,
       state: 'pending',

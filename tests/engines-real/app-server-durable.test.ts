@@ -244,14 +244,14 @@ test('killed after a decision is sent and before it is read, the run fails and n
     .poll(async () => of(await bench.events(asked.run_id), 'interaction.approval.applied').length, { timeout: 20_000 })
     .toBe(1);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
-  expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_EXITED' } });
+  expect(await bench.waitUntilIdle(asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_EXITED' } });
   expect(side(bench)).toEqual([]);
   expectSameParsed(bench.data.path, asked.run_id, await bench.events(asked.run_id));
   // Whoever goes on with it is asked again.
   const { run_id: runId } = await bench.orchestrator.continueFrom(asked.run_id, {
     prompt: `Go on. [[approve ${COMMAND}]] [[done 8]]`,
   });
-  expect(await bench.settled(runId)).toMatchObject({ status: 'waiting_user' });
+  expect(await bench.waitUntilIdle(runId)).toMatchObject({ status: 'waiting_user' });
   expect(side(bench)).toEqual([]);
   expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: 8 });
   expect(side(bench)).toEqual(['done']);

@@ -44,7 +44,7 @@ test('the run fails when its process exits or its time expires', async () => {
     await vi.waitFor(async () => expect((await bench.data.store.loadRun(runId))?.status).toBe('failed'), {
       timeout: 20_000,
     });
-    expect(await bench.settled(runId)).toMatchObject({ error: { code } });
+    expect(await bench.waitUntilIdle(runId)).toMatchObject({ error: { code } });
     expect(processesOf(runId)).toEqual([]);
   }
   expect(linesIn(bench.cwd, 'side.txt')).toEqual([]);

@@ -83,7 +83,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
 
   test('killed with Parley during an answered turn, it is ended by the next start; a retry continues it', async () => {
     const person = await openSite(engine);
-    const begun = join(person.cwd, 'begun');
+    const startMark = join(person.cwd, 'begun');
     // Works for ever the first time only.
     const command = `test -e begun || { touch begun; sleep 3000; }`;
     let worker = await startWorker(
@@ -99,7 +99,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     await worker.kill();
 
     worker = await startWorker(person, await replyJob(person, runId, 'Postgres, please'));
-    await until(() => (existsSync(begun) ? true : undefined), 'the command of the agent');
+    await until(() => (existsSync(startMark) ? true : undefined), 'the command of the agent');
     await worker.kill();
     // The engine and its command know nothing of it. A process that becomes another program in this moment is not seen.
     await expect.poll(() => processesOf(person, runId).length).toBeGreaterThan(1);

@@ -24,7 +24,7 @@ function expectSent({ model }: RealBench, words: readonly [string, ...string[]],
 
 async function fork(bench: RealBench, source: RunRecord, prompt: string): Promise<RunRecord> {
   const { run_id: runId } = await bench.orchestrator.fork(source.run_id, { prompt });
-  const run = await bench.settled(runId);
+  const run = await bench.waitUntilIdle(runId);
   expect(run.error).toBeNull();
   expect(run.spec).toMatchObject({
     engine: source.spec.engine,
@@ -78,7 +78,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     });
 
     const { run_id: heir } = await bench.orchestrator.continueFrom(ended.run_id, { prompt: 'Go on. [[done 2]]' });
-    expect(await bench.settled(heir)).toMatchObject({ status: 'succeeded', result: 2 });
+    expect(await bench.waitUntilIdle(heir)).toMatchObject({ status: 'succeeded', result: 2 });
     expectSent(bench, ['Go on.', 'Begin.'], ['Only in the copy.']);
     await bench.orchestrator.delete(heir);
     await bench.orchestrator.delete(ended.run_id);
@@ -96,7 +96,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     expectSent(bench, ['A copy of the copy.', 'Begin.', 'output of a tool', 'Only in the copy.', 'Port 5432']);
     await bench.orchestrator.delete(waiting.run_id);
     const { run_id: last } = await bench.orchestrator.continueFrom(again.run_id, { prompt: 'The end. [[done 5]]' });
-    expect(await bench.settled(last)).toMatchObject({ status: 'succeeded', result: 5 });
+    expect(await bench.waitUntilIdle(last)).toMatchObject({ status: 'succeeded', result: 5 });
     expectSent(bench, ['The end.', 'Begin.', 'Only in the copy.', 'A copy of the copy.']);
   });
 
@@ -128,7 +128,11 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const forked = await fork(bench, waiting, 'Only in the copy. [[tool touch enough]][[done 2]]');
     expect(forked).toMatchObject({ status: 'succeeded', result: 2 });
     expectSent(bench, ['Only in the copy.', 'Set it up.', 'Which database?']);
-    expect(await bench.settled(waiting.run_id)).toMatchObject({ status: 'succeeded', result: 1, attempt_number: 2 });
+    expect(await bench.waitUntilIdle(waiting.run_id)).toMatchObject({
+      status: 'succeeded',
+      result: 1,
+      attempt_number: 2,
+    });
     const done = await bench.events(waiting.run_id);
     expect(JSON.stringify(done)).not.toContain('Only in the copy.');
   });

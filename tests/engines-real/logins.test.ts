@@ -82,9 +82,9 @@ test.each([-3600, 200])(
     const good = tokenFor(36_000);
     // A token to renew by counts once.
     const service = createServer(async (request, response) => {
-      const { refresh_token: given } = JSON.parse(await text(request)) as { refresh_token: string };
-      renewals.push(given);
-      if (given !== 'first' || renewals.length > 1)
+      const { refresh_token: refreshToken } = JSON.parse(await text(request)) as { refresh_token: string };
+      renewals.push(refreshToken);
+      if (refreshToken !== 'first' || renewals.length > 1)
         return void response.writeHead(400).end('{"error":"invalid_grant"}');
       response
         .writeHead(200, { 'content-type': 'application/json' })

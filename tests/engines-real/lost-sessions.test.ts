@@ -36,10 +36,10 @@ async function changeHandle({ bench, run }: Parked, handle: EngineSessionHandle)
 
 async function expectNothingDone(
   { bench, run }: Parked,
-  { cwd = bench.cwd, found = [] as readonly string[] } = {},
+  { cwd = bench.cwd, found: findings = [] as readonly string[] } = {},
 ): Promise<void> {
   const asked = bench.model.requests.length;
-  expect(await bench.reply(run.run_id, 'A', found)).toMatchObject(FAILED);
+  expect(await bench.reply(run.run_id, 'A', findings)).toMatchObject(FAILED);
   expect(bench.model.requests).toHaveLength(asked);
   expect(readdirSync(cwd)).not.toContain('never.txt');
 }

@@ -43,7 +43,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     expect(await bench.orchestrator.cancel(runId)).toMatchObject({ status: 'canceled' });
     expect(isRunning(command)).toBe(false);
     expect(listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`))).toEqual([]);
-    await bench.settled(runId);
+    await bench.waitUntilIdle(runId);
   });
 
   test('timed out in the middle of a shell command leaves no process of its tree', async () => {
@@ -58,7 +58,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
       runtime_options: { turn_timeout_sec: TURN_SEC[engine] },
     });
     await until(() => isRunning(command));
-    expect(await bench.settled(runId)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
+    expect(await bench.waitUntilIdle(runId)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
     expect(isRunning(command)).toBe(false);
     expect(listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`))).toEqual([]);
   });

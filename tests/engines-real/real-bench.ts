@@ -35,9 +35,9 @@ export interface RealBench extends Bench {
   create(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
   play(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
   // `found`: what verify must find, where the test itself has changed something.
-  settled(runId: string, found?: readonly string[]): Promise<RunRecord>;
+  waitUntilIdle(runId: string, findings?: readonly string[]): Promise<RunRecord>;
   pending(runId: string): Promise<InteractionRecord>;
-  reply(runId: string, response: Json, found?: readonly string[]): Promise<RunRecord>;
+  reply(runId: string, response: Json, findings?: readonly string[]): Promise<RunRecord>;
   events(runId: string): Promise<RaspEvent[]>;
 }
 
@@ -113,21 +113,21 @@ export async function openRealBench(
         permission: 'full',
         ...rest,
       }),
-    play: async (prompt, rest) => bench.settled((await bench.create(prompt, rest)).run_id),
-    settled: async (runId, found) => {
+    play: async (prompt, rest) => bench.waitUntilIdle((await bench.create(prompt, rest)).run_id),
+    waitUntilIdle: async (runId, findings) => {
       await orchestrator.waitUntilIdle(runId);
       expect(failures).toEqual([]);
-      return expectSound(bench, runId, found);
+      return expectSound(bench, runId, findings);
     },
     pending: async (runId) => {
       const pending = await data.store.loadPendingInteraction(runId);
       if (!pending) throw new Error(`${runId} asks nothing`);
       return pending;
     },
-    reply: async (runId, response, found) => {
+    reply: async (runId, response, findings) => {
       const { interaction_id: id } = await bench.pending(runId);
       await orchestrator.reply(runId, { interaction_id: id, response });
-      return bench.settled(runId, found);
+      return bench.waitUntilIdle(runId, findings);
     },
     events: async (runId) =>
       (await data.store.readJournal(runId, 'rasp', { limit: 1_000_000 })).map((line) => JSON.parse(line) as RaspEvent),

@@ -100,8 +100,8 @@ export async function look<T>(person: Person, at: (data: DataDir) => Promise<T>)
 // The run once it has no turn under way; everything that is stored of it fits together.
 export async function settledRun(person: Person, runId: string): Promise<RunRecord> {
   const run = await until(async () => {
-    const found = await look(person, ({ store }) => store.loadRun(runId));
-    return found && found.status !== 'queued' && found.status !== 'running' ? found : undefined;
+    const run = await look(person, ({ store }) => store.loadRun(runId));
+    return run && run.status !== 'queued' && run.status !== 'running' ? run : undefined;
   }, 'the end of a turn');
   const checks = await look(person, ({ store, path }) =>
     verifyRun(store, path, run, { waitForFiles: waitForFiles(systemTimers, async () => hasWriter(path)) }),
@@ -139,8 +139,8 @@ function read(path: string): string {
 
 export async function until<T>(find: () => T | undefined | Promise<T | undefined>, what: string): Promise<T> {
   for (const limit = Date.now() + LIMIT_MS; Date.now() < limit; await pause(LOOK_MS)) {
-    const found = await find();
-    if (found !== undefined) return found;
+    const value = await find();
+    if (value !== undefined) return value;
   }
   throw new Error(`waited in vain for ${what}`);
 }

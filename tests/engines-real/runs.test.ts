@@ -70,7 +70,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     // Every call that has ended had begun, with its input.
     const started = of(events, 'tool.call.started');
     for (const { correlation } of tools)
-      expect(started.filter(({ correlation: begun }) => begun.item_id === correlation.item_id)).toHaveLength(1);
+      expect(started.filter(({ correlation: start }) => start.item_id === correlation.item_id)).toHaveLength(1);
     expect(JSON.stringify(started.find(({ data }) => data['kind'] === 'command')?.data['input'])).toContain(
       'the output',
     );

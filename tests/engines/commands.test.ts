@@ -489,10 +489,10 @@ describe('permissions', () => {
   );
 
   test.each(TOLD_BY_COMMAND)('%s is given something else for each permission', (engine) => {
-    const given = (['read-only', 'workspace-write', 'full'] as const).map((permission) =>
+    const commands = (['read-only', 'workspace-write', 'full'] as const).map((permission) =>
       JSON.stringify(start(engine, { permission })),
     );
-    expect(new Set(given).size).toBe(3);
+    expect(new Set(commands).size).toBe(3);
   });
 });
 

@@ -210,9 +210,9 @@ describe('lines that are too long', () => {
   });
 
   test('pieces come while the line is still being printed, so that little is held', () => {
-    let given = 0;
-    const framer = new LineFramer({ line: () => {}, piece: (_bytes, _start, _end, _from, to) => (given = to) });
+    let covered = 0;
+    const framer = new LineFramer({ line: () => {}, piece: (_bytes, _start, _end, _from, to) => (covered = to) });
     framer.push(Buffer.alloc(MAX_LINE_BYTES + 1, 'x'));
-    expect(MAX_LINE_BYTES + 1 - given).toBeLessThanOrEqual(PIECE_BYTES);
+    expect(MAX_LINE_BYTES + 1 - covered).toBeLessThanOrEqual(PIECE_BYTES);
   });
 });

@@ -215,9 +215,9 @@ describe('every RASP type', () => {
   });
 
   test('every FCMP type is given by some RASP type', () => {
-    const given = new Set(Object.values(TABLE).flatMap(([, expected]) => expected.map(([type]) => type)));
+    const types = new Set(Object.values(TABLE).flatMap(([, expected]) => expected.map(([type]) => type)));
     const terminal = ['conversation.completed', 'conversation.failed', 'conversation.canceled'];
-    expect(new Set([...given, ...terminal])).toEqual(new Set<string>(FCMP_TYPES));
+    expect(new Set([...types, ...terminal])).toEqual(new Set<string>(FCMP_TYPES));
   });
 
   test('a raw line that is blank and the note about stderr are not shown', () => {

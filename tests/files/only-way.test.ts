@@ -89,10 +89,10 @@ test('no file of the source reads or lists in another way than by the helper, bu
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
     (name) => name.endsWith('.ts') || name.endsWith('.mjs'),
   );
-  const found = Object.fromEntries(
+  const uses = Object.fromEntries(
     files.map((file) => [file, readsOf(file).toSorted()] as const).filter(([, names]) => names.length > 0),
   );
-  expect(found).toEqual(
+  expect(uses).toEqual(
     Object.fromEntries(Object.entries(ALLOWED).map(([file, { names }]) => [file, [...names].toSorted()])),
   );
 });

@@ -73,9 +73,9 @@ function bodyOf(chunks: readonly Uint8Array[], fails: boolean): ReadableStream<U
 }
 
 async function framesIn(chunks: readonly Uint8Array[]): Promise<Frame[]> {
-  const found: Frame[] = [];
-  for await (const frames of readFrames(bodyOf(chunks, false), () => {})) found.push(...frames);
-  return found;
+  const frames: Frame[] = [];
+  for await (const group of readFrames(bodyOf(chunks, false), () => {})) frames.push(...group);
+  return frames;
 }
 
 test(

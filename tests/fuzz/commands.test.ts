@@ -113,16 +113,16 @@ const WORDS = [
 
 async function run(args: readonly string[], random: Random): Promise<{ code: number; stderr: string }> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const told: Buffer[] = [];
+  const chunks: Buffer[] = [];
   stdout.resume();
-  stderr.on('data', (chunk: Buffer) => told.push(chunk));
+  stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
   const input = pick(random, ['', '{"type":"turn.started"}\n', '\0\xff', 'x'.repeat(10_000)]);
   const io = createIo(
     { stdin: Readable.from([Buffer.from(input, 'latin1')], { objectMode: false }), stdout, stderr },
     { env: { PARLEY_DATA: data, HOME: root, PATH: '/nonexistent' }, cwd: root },
   );
   const code = await runCli(args, io);
-  return { code, stderr: Buffer.concat(told).toString('utf8') };
+  return { code, stderr: Buffer.concat(chunks).toString('utf8') };
 }
 
 async function expectTold(args: readonly string[], random: Random): Promise<void> {

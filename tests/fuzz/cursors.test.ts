@@ -117,7 +117,7 @@ function hear(path: string, lastEventId: string | null, isAll: (text: string) =>
 }
 
 // What a cursor means, or null where it means nothing.
-function meant(query: string | null, header: string | null): number | null {
+function expectedCursor(query: string | null, header: string | null): number | null {
   if (header !== null && header !== '') return /^\d{1,15}$/.test(header) ? Number(header) : null;
   if (query === null) return 0;
   const text = decodeURIComponent(query.replaceAll('%ff', 'x'));
@@ -139,9 +139,9 @@ test(
               .replaceAll(/[^ -~]/g, '?')
               .trim();
       const path = `/v1/runs/${id}/${kind}${query === null ? '' : `?cursor=${query}`}`;
-      const expected = meant(query, header);
+      const expected = expectedCursor(query, header);
       // The address is looked at, too, if the header goes before it.
-      const isRefused = expected === null || meant(query, null) === null;
+      const isRefused = expected === null || expectedCursor(query, null) === null;
       const stored = lines[kind];
       const frames = stored
         .slice(expected ?? 0)

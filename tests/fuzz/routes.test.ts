@@ -113,7 +113,7 @@ const NO_RUN = 'run_00000000000000000000000000';
 
 async function makeOwn(sort: 'ended' | 'waiting'): Promise<Runs> {
   // Those of earlier cases are started as before.
-  await settled();
+  await waitUntilIdle();
   quick = sort === 'ended';
   try {
     const id = await startRun(sort === 'ended' ? 'done' : '[[ask Which?|a|b]]');
@@ -128,15 +128,15 @@ async function makeOwn(sort: 'ended' | 'waiting'): Promise<Runs> {
 }
 
 test('no route is left out: the document has every one of the router, but for the pages', () => {
-  const found: string[] = [];
+  const problems: string[] = [];
   const above: string[] = [];
   for (const line of served.service.app.printRoutes({ commonPrefix: false }).trimEnd().split('\n')) {
     const [, indent = '', part = '', methods = ''] = /^([│ ]*)[├└]── (\S+)(?: \((.*)\))?$/.exec(line) ?? [];
     above.splice(indent.length / 4, above.length, part);
     for (const method of methods.split(', ').filter((name) => name !== '' && name !== 'HEAD'))
-      found.push(`${method} ${above.join('').replaceAll(/:(\w+)/g, '{$1}')}`);
+      problems.push(`${method} ${above.join('').replaceAll(/:(\w+)/g, '{$1}')}`);
   }
-  expect(found.toSorted()).toEqual(
+  expect(problems.toSorted()).toEqual(
     [...operations.map(({ method, path }) => `${method} ${path}`), ...HIDDEN].toSorted(),
   );
 });
@@ -336,15 +336,15 @@ function expectDocumented(ask: Ask, { status, type, body }: Answer): void {
   const { operation } = ask;
   const text = body?.toString('utf8') ?? '';
   expect(status < 500 || status === 503, text).toBe(true);
-  const told = answerOf(operation, status);
-  expect(told, `${status} is not documented: ${text.slice(0, 300)}`).not.toBeNull();
+  const answerSchema = answerOf(operation, status);
+  expect(answerSchema, `${status} is not documented: ${text.slice(0, 300)}`).not.toBeNull();
   // The journal of a run names the programs of its engine.
   for (const secret of [
     ...(status >= 400 ? [HERE, 'node_modules', '\n    at '] : []),
     ...Object.values(tokens).filter((token) => token !== null && token !== 'pt_nobody'),
   ])
     expect(text.includes(secret as string), `tells ${secret}`).toBe(false);
-  const contents = told?.content ?? {};
+  const contents = answerSchema?.content ?? {};
   if (Object.keys(contents).length === 0) return expect(text).toBe('');
   if (isPage(ask, status)) return;
   // Most responses have one type; the check of a run has a second one, if its progress was requested.
@@ -401,7 +401,7 @@ const fingerprint = async (): Promise<string> =>
       heads.digest,
     ]),
   );
-const settled = async (): Promise<void> => {
+const waitUntilIdle = async (): Promise<void> => {
   for (const status of ['queued', 'running'] as const)
     for (const { run_id: id } of await served.bench.data.store.listRuns({ status, limit: 500 }))
       await served.bench.orchestrator.waitUntilIdle(id);
@@ -415,7 +415,7 @@ test(
       const role = random(2) === 0 ? 'operator' : pick(random, ROLES);
       const ask = await compose(operation, random, index, role, random(3) === 0);
       const harmless = may(ask) !== 200 && operation.method !== 'GET';
-      if (harmless) await settled();
+      if (harmless) await waitUntilIdle();
       const before = harmless ? await fingerprint() : null;
       let answer: Answer;
       try {
@@ -485,7 +485,7 @@ test('a method that a path has not is refused, on every path and for everybody',
 });
 
 async function expectWell(): Promise<void> {
-  await settled();
+  await waitUntilIdle();
   expect((await served.fetch('/readyz')).status).toBe(200);
   expect((await served.client.list()).runs.length).toBeGreaterThan(0);
   expect((await served.client.get(ids.waiting)).status).toBe('waiting_user');

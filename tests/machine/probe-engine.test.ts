@@ -114,17 +114,17 @@ test('a failing program is reported with its problem and not called again', asyn
 test.each(ENGINES.filter(({ probe }) => probe.resume))(
   '$name in a version that cannot continue a conversation is reported, by its own help',
   async ({ name, probe }) => {
-    const found = {
+    const report = {
       programs: { [probe.binary]: `/bin/${name}` },
       prints: { [`/bin/${name}`]: `codex-cli ${probe.provedVersion}\n${probe.provedVersion}\n` },
     };
     const asked = [`/bin/${name}`, ...(probe.resume?.args ?? [])].join(' ');
-    expect(await probeEngine(findEngine(name), worldOf({ ...found, help: 'Usage: it [PROMPT]\n' }))).toMatchObject({
+    expect(await probeEngine(findEngine(name), worldOf({ ...report, help: 'Usage: it [PROMPT]\n' }))).toMatchObject({
       resumes: false,
       advice: [`it cannot continue conversations: ${asked} does not show how`],
     });
     expect(
-      await probeEngine(findEngine(name), worldOf({ ...found, help: { problem: 'ended with code 2' } })),
+      await probeEngine(findEngine(name), worldOf({ ...report, help: { problem: 'ended with code 2' } })),
     ).toMatchObject({
       resumes: null,
       advice: [`whether it can continue conversations is not known: ${asked} ended with code 2`],

@@ -63,9 +63,9 @@ const SPEECH = new Set(['answer', 'done', 'utf8', 'events', 'huge']);
 export function parseScript(prompt: string): ModelStep[] {
   const steps: ModelStep[] = [];
   let from = 0;
-  for (const found of prompt.matchAll(SERVICE_WORD)) {
-    steps.push(...parseDirectives(prompt.slice(from, found.index)), toServiceStep(found));
-    from = found.index + found[0].length;
+  for (const match of prompt.matchAll(SERVICE_WORD)) {
+    steps.push(...parseDirectives(prompt.slice(from, match.index)), toServiceStep(match));
+    from = match.index + match[0].length;
   }
   return [...steps, ...parseDirectives(prompt.slice(from))];
 }
@@ -141,10 +141,10 @@ export function planMove(conversation: readonly Entry[]): Move {
 function carryOver(script: readonly Line[], { asked, said }: { asked: boolean; said: boolean }): Line[] {
   if (asked) return keep(script);
   const { before, end } = nextMove(script);
-  const played = end ? script.slice(before.length + 1) : [];
+  const remaining = end ? script.slice(before.length + 1) : [];
   // Without the tool the question was a message.
-  if (said && end?.type === 'ask') return keep(played);
-  return (said || (end && FAILURES.has(end.type)) ? played : script).filter((line) => line.kept);
+  if (said && end?.type === 'ask') return keep(remaining);
+  return (said || (end && FAILURES.has(end.type)) ? remaining : script).filter((line) => line.kept);
 }
 
 function keep(script: readonly Line[]): Line[] {

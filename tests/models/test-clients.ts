@@ -55,8 +55,8 @@ export interface Client extends Protocol {
   ): Promise<Heard>;
 }
 
-function readItem({ type, name, namespace, input, arguments: given }: JsonObject): Call {
-  const call = { name: String(name), input: (type === 'custom_tool_call' ? input : parseJson(String(given))) ?? null };
+function readItem({ type, name, namespace, input, arguments: args }: JsonObject): Call {
+  const call = { name: String(name), input: (type === 'custom_tool_call' ? input : parseJson(String(args))) ?? null };
   return typeof namespace === 'string' ? { ...call, namespace } : call;
 }
 

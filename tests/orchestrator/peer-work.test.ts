@@ -10,12 +10,12 @@ import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
 const RUN = 'run_1';
-const nothing = (): void => {};
+const ignore = (): void => {};
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
 function scene() {
-  let hear: (told: Committed) => void = nothing;
-  let answer: (run: Partial<RunRecord>) => void = nothing;
+  let hear: (commit: Committed) => void = ignore;
+  let answer: (run: Partial<RunRecord>) => void = ignore;
   const [ended, canceled, released]: [string[], string[], string[]] = [[], [], []];
   const gate = { release: new Gate() };
   const waiters = new Map<string, object>();
@@ -63,8 +63,8 @@ function scene() {
     released,
     gate,
     play,
-    told: () => hear({ run_id: RUN, origin: 'elsewhere', ms: 0 }),
-    found: async (run: Partial<RunRecord>) => {
+    notify: () => hear({ run_id: RUN, origin: 'elsewhere', ms: 0 }),
+    recoverRun: async (run: Partial<RunRecord>) => {
       answer({ cancel_requested: null, ...run });
       await soon();
     },
@@ -72,38 +72,38 @@ function scene() {
 }
 
 test('a process whose run continued elsewhere is ended', async () => {
-  const { waiters, told, found, ended } = scene();
+  const { waiters, notify, recoverRun, ended } = scene();
   waiters.set(RUN, {});
-  told();
-  await found({ status: 'succeeded' });
+  notify();
+  await recoverRun({ status: 'succeeded' });
   expect(ended).toEqual([RUN]);
 });
 
 test('a process that began to wait while it was looked is left alone', async () => {
-  const { waiters, controls, play, told, found, ended } = scene();
+  const { waiters, controls, play, notify, recoverRun, ended } = scene();
   play();
-  told();
+  notify();
   // The turn is over since, and its process waits.
   waiters.set(RUN, {});
   controls.delete(RUN);
-  await found({ status: 'running' });
+  await recoverRun({ status: 'running' });
   expect(ended).toEqual([]);
 });
 
 test('another process than the one that waited when it was looked is left alone', async () => {
-  const { waiters, told, found, ended } = scene();
+  const { waiters, notify, recoverRun, ended } = scene();
   waiters.set(RUN, {});
-  told();
+  notify();
   waiters.set(RUN, {});
-  await found({ status: 'running' });
+  await recoverRun({ status: 'running' });
   expect(ended).toEqual([]);
 });
 
 test('a run that waits with its process here is canceled if somebody wants that', async () => {
-  const { waiters, told, found, ended, canceled } = scene();
+  const { waiters, notify, recoverRun, ended, canceled } = scene();
   waiters.set(RUN, {});
-  told();
-  await found({ status: 'waiting_user', cancel_requested: { at: 1, actor: null } });
+  notify();
+  await recoverRun({ status: 'waiting_user', cancel_requested: { at: 1, actor: null } });
   expect([canceled, ended]).toEqual([[RUN], []]);
 });
 

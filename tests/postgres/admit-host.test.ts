@@ -84,7 +84,7 @@ test('a host that was started again is admitted at once, and the one that it was
 
 test('one restarted under another name or with other settings waits for its previous lease to expire', async () => {
   const { admit } = await withHost({ site: 'site_a', place: '/data' }, { renews: false });
-  const begun = performance.now();
+  const startedAt = performance.now();
   await admit('renamed', { site: null, place: '/data' });
-  expect(performance.now() - begun).toBeGreaterThan(LEASE_MS / 2);
+  expect(performance.now() - startedAt).toBeGreaterThan(LEASE_MS / 2);
 });

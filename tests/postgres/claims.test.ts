@@ -40,10 +40,10 @@ test('two hundred runs that ten hosts want at once go to one host each', async (
   await Promise.all(
     hosts.map(async (store) => {
       for (let mine: string[] = []; ;) {
-        const found = await store.claimQueued(3, mine);
-        if (found.length === 0) return;
-        claimed.push(...found);
-        mine = [...mine, ...found];
+        const claimed = await store.claimQueued(3, mine);
+        if (claimed.length === 0) return;
+        claimed.push(...claimed);
+        mine = [...mine, ...claimed];
       }
     }),
   );

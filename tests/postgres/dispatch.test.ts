@@ -20,7 +20,7 @@ async function openHost({ url }: TestDatabase, host: string) {
       new PostgresDispatch(
         {
           store,
-          ownership: { claim: (...given) => store.claimQueued(...given) },
+          ownership: { claim: (...args) => store.claimQueued(...args) },
           timers: systemTimers,
           clock: systemClock,
         },

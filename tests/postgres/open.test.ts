@@ -209,8 +209,8 @@ test.each([
   [new Error('role "x" does not exist for secret'), 'secret', 'role "x" does not exist for …'],
   // What is hidden of a very short one would tell it.
   [new Error('role "nobody" does not exist'), 'x', 'role "nobody" does not exist'],
-])('%s is reported without the password', (error, password, told) => {
+])('%s is reported without the password', (error, password, message) => {
   expect(describeLoss({ name: 'd at h', password }, error).message).toBe(
-    `the database d at h cannot be reached: ${told}`,
+    `the database d at h cannot be reached: ${message}`,
   );
 });

@@ -72,7 +72,7 @@ test('connections that the server ended are replaced: no call fails because of t
 });
 
 describe.each([
-  { way: 'a flush', before: FLUSH, after: FLUSHED, rest: {} },
+  { label: 'a flush', before: FLUSH, after: FLUSHED, rest: {} },
   {
     way: 'another change',
     before: COMMIT,
@@ -107,8 +107,8 @@ describe.each([
 
   test('after the server has done it is not done again, and known to be done', async () => {
     const { proxy, store, other, run, wanted } = await prepare();
-    let told = 0;
-    store.onCommitted(({ origin }) => (told += origin === 'here' ? 1 : 0));
+    let notices = 0;
+    store.onCommitted(({ origin }) => (notices += origin === 'here' ? 1 : 0));
     const cut = proxy.cutAt('server', after);
     const outcome = await store.append(wanted);
     await cut;
@@ -117,7 +117,7 @@ describe.each([
     expect(stored.heads.rasp_seq).toBe(5);
     expect(await other.readJournal(run.run_id, 'rasp', { limit: 100 })).toHaveLength(5);
     expect(await other.countDeliveries()).toEqual({ pending: 'deliveries' in rest ? 1 : 0, given_up: 0 });
-    expect(told).toBe(1);
+    expect(notices).toBe(1);
   });
 
   test('and is confirmed only after later changes is known as stored, with its own heads', async () => {

@@ -16,8 +16,8 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const given = process.env['PARLEY_TEST_DATABASE_URL'];
-  const server = given === undefined ? await startServer() : { url: given, stop: async () => {} };
+  const configured = process.env['PARLEY_TEST_DATABASE_URL'];
+  const server = configured === undefined ? await startServer() : { url: configured, stop: async () => {} };
   const template = `parley_template_${randomBytes(6).toString('hex')}`;
   try {
     await execute(server.url, `CREATE DATABASE ${template}`);

@@ -184,7 +184,7 @@ test.each(['shared', 'host'] as const)(
     expectNothingTwice(traced);
     // The old one was told nothing after it was asked for its leave; another went on.
     expect(traced.map(({ turn }) => turn)).toEqual([`${id}/1`, `${id}/2`]);
-    expect(hosts.traced(id)[0]?.told).toBe(old.told);
+    expect(hosts.traced(id)[0]?.input).toBe(old.input);
     expect(readFileSync(approved, 'utf8')).toBe('one\ntwo\n');
     await proves(b.client, id);
   },

@@ -54,7 +54,7 @@ interface Row {
 }
 
 // How it ended, in a word.
-const endOf = ({ status, error_json: error }: Row) =>
+const outcomeOf = ({ status, error_json: error }: Row) =>
   status === 'failed' ? (JSON.parse(error ?? '{}') as { code?: string; message?: string }) : { code: status };
 
 test.each(['shared', 'host'] as const)(
@@ -101,7 +101,7 @@ test.each(['shared', 'host'] as const)(
         await expectGone(world, hosts, run);
         continue;
       }
-      const { code, message } = { message: '', ...endOf(row) };
+      const { code, message } = { message: '', ...outcomeOf(row) };
       // Well, or as one whose host went, or as it was wanted.
       expect(
         run.canceled ? ['canceled'] : ['succeeded', 'ORCHESTRATOR_RESTART_INTERRUPTED'],

@@ -27,9 +27,9 @@ test('processes left by a killed server are found by mark and ended with descend
   const pids = await leaveBehind(desk.mark);
   expect(pids.length).toBeGreaterThanOrEqual(3);
   expect(pids.filter(isAlive)).toEqual(pids);
-  const found = await endLeftovers(isOurs, { graceMs: GRACE_MS });
-  expect(found.map(({ pid }) => pid).toSorted()).toEqual(pids.toSorted());
-  expect(new Set(found.map(({ mark }) => mark))).toEqual(new Set([desk.mark, null]));
+  const ended = await endLeftovers(isOurs, { graceMs: GRACE_MS });
+  expect(ended.map(({ pid }) => pid).toSorted()).toEqual(pids.toSorted());
+  expect(new Set(ended.map(({ mark }) => mark))).toEqual(new Set([desk.mark, null]));
   expect(pids.filter(isAlive)).toEqual([]);
 });
 

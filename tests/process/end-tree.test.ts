@@ -15,7 +15,7 @@ const lookOf = (members: readonly ProcessEntry[]): Look => ({ members, certain: 
 
 test('with nothing to end it waits for nothing', async () => {
   const timers = new SimulatedTimers();
-  expect(await endTree(() => lookOf([]), { graceMs: GRACE_MS, timers })).toEqual({ found: [], left: [] });
+  expect(await endTree(() => lookOf([]), { graceMs: GRACE_MS, timers })).toEqual({ processes: [], left: [] });
   expect(timers.lengths()).toEqual([]);
 });
 
@@ -33,9 +33,9 @@ test('what not even SIGKILL ends is named after some patience, instead of waitin
   await timers.armed(KILL_PATIENCE_MS);
   while (signals.length < 2) await new Promise(setImmediate);
   timers.advance(KILL_PATIENCE_MS);
-  const { found, left } = await ending;
+  const { processes, left } = await ending;
   expect(signals).toEqual([`${stuck.pid} SIGTERM`, `${stuck.pid} SIGKILL`]);
-  expect(left).toEqual(found);
+  expect(left).toEqual(processes);
   expect(left.map(({ pid }) => pid)).toEqual([stuck.pid]);
 });
 
@@ -70,16 +70,16 @@ test('that nobody is left is believed only after a second look, and only when it
     { members: [], certain: false },
     lookOf([entry(late.pid)]),
   ];
-  const { found } = await endTree(() => looks.shift() ?? lookOf([]), {
+  const { processes } = await endTree(() => looks.shift() ?? lookOf([]), {
     graceMs: GRACE_MS,
     timers: new SimulatedTimers(),
   });
-  expect(found.map(({ pid }) => pid)).toEqual([late.pid]);
+  expect(processes.map(({ pid }) => pid)).toEqual([late.pid]);
   expect(isAlive(late.pid)).toBe(false);
 });
 
 test('a process that cannot be identified causes only a short delay', async () => {
   expect(
     await endTree(() => ({ members: [], certain: false }), { graceMs: GRACE_MS, timers: new SimulatedTimers() }),
-  ).toEqual({ found: [], left: [] });
+  ).toEqual({ processes: [], left: [] });
 });

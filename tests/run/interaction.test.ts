@@ -167,13 +167,13 @@ describe('the kind', () => {
   });
 
   test('a kind that is missing or unknown is inferred: fields, then options, else open text', () => {
-    const given: JsonObject[] = [
+    const inputs: JsonObject[] = [
       {},
       ...[null, 'multiple_choice', 'CONFIRM', '', 1, {}, ['confirm'], 'constructor', '__proto__'].map((kind) => ({
         kind,
       })),
     ];
-    for (const kind of given) {
+    for (const kind of inputs) {
       expect(kindOf({ ...kind, prompt: 'x' }), JSON.stringify(kind)).toBe('open_text');
       expect(kindOf({ ...kind, prompt: 'x', options: ['a'] }), JSON.stringify(kind)).toBe('choose_one');
       expect(kindOf({ ...kind, prompt: 'x', options: ['a'], fields: ['b'] }), JSON.stringify(kind)).toBe('fill_fields');

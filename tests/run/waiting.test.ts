@@ -72,12 +72,12 @@ describe('the stored spec', () => {
   test('is compared with the profile in the first event', () => {
     const [resumable, sticky] = [{ kind: 'resumable' }, { kind: 'sticky_process' }];
     expect(agreesWithProfile({}, sticky)).toBe(true);
-    expect([resumable, sticky, undefined].map((told) => agreesWithProfile({ sticky: true }, told))).toEqual([
+    expect([resumable, sticky, undefined].map((profile) => agreesWithProfile({ sticky: true }, profile))).toEqual([
       false,
       true,
       false,
     ]);
-    expect([resumable, sticky, undefined].map((told) => agreesWithProfile({ sticky: false }, told))).toEqual([
+    expect([resumable, sticky, undefined].map((profile) => agreesWithProfile({ sticky: false }, profile))).toEqual([
       true,
       false,
       true,

@@ -404,9 +404,9 @@ test(
     const phaseOf = ({ at }: Stall): string =>
       phases.find(({ from, to }) => at >= from && at <= to + 20)?.kind ?? 'before and after';
     const byPhase = (all: readonly Stall[]): string[] => {
-      const found = new Map<string, number[]>();
-      for (const stall of all) found.set(phaseOf(stall), [...(found.get(phaseOf(stall)) ?? []), stall.ms]);
-      return [...found].map(([kind, lengths]) => `${kind}: ${lengths.length}, longest ${Math.max(...lengths)} ms`);
+      const places = new Map<string, number[]>();
+      for (const stall of all) places.set(phaseOf(stall), [...(places.get(phaseOf(stall)) ?? []), stall.ms]);
+      return [...places].map(([kind, lengths]) => `${kind}: ${lengths.length}, longest ${Math.max(...lengths)} ms`);
     };
     console.info(
       [

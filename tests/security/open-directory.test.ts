@@ -15,13 +15,13 @@ test.each([
   ['a token that others can read', 'token', 0o644, /token is open to other users/],
   ['a database that a group can read', 'parley.db', 0o640, /parley\.db is open to other users/],
   ['the folders of runs', 'runs', 0o755, /runs is open to other users/],
-])('%s is reported', (_what, name, mode, told) => {
+])('%s is reported', (_what, name, mode, message) => {
   const root = join(createRoot(), 'data');
   mkdirSync(join(root, 'runs'), { recursive: true, mode: 0o700 });
   for (const file of ['config.json', 'token', 'parley.db']) writeFileSync(join(root, file), '{}', { mode: 0o600 });
   expect(describeOpen(root, 'linux')).toBeNull();
   chmodSync(join(root, name), mode);
-  expect(describeOpen(root, 'linux')).toMatch(told);
+  expect(describeOpen(root, 'linux')).toMatch(message);
   expect(describeOpen(root, 'win32')).toBeNull();
 });
 

@@ -50,7 +50,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   );
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
-  expect(reader.told).toEqual(['reset', 'pending int_1', 'ready']);
+  expect(reader.texts).toEqual(['reset', 'pending int_1', 'ready']);
   reader.hold();
   for (let count = 0; count < changes + 1; count += 1) {
     tell?.({ run_id: 'run_0001', asked: 'int_1', origin: 'here', ms: 0 });
@@ -60,7 +60,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   await timers.armed(HEARTBEAT_MS);
   feed.close();
   await feeding;
-  return reader.told.slice(3);
+  return reader.texts.slice(3);
 }
 
 test('a reader more than 2,000 changes behind gets the whole state again, and none of the changes', async () => {
@@ -111,7 +111,7 @@ test('changes during a full listing are sent after it', async () => {
   goOn.open();
   await timers.armed(HEARTBEAT_MS);
   // As it was when it was listed, which may also be told as it is by now.
-  expect(reader.told).toEqual(['reset', 'pending int_1', 'ready', 'resolved int_1', 'pending int_2']);
+  expect(reader.texts).toEqual(['reset', 'pending int_1', 'ready', 'resolved int_1', 'pending int_2']);
   feed.close();
   await feeding;
 });
@@ -130,8 +130,8 @@ test('a disconnected reader is not waited for, and others still get changes', as
   expect(goneTimers.lengths()).toEqual([]);
   await askIn(1);
   await reader.heard('int_1');
-  expect(reader.told).toEqual(['reset', 'ready', 'pending int_1']);
-  expect(gone.told).toEqual(['reset', 'ready']);
+  expect(reader.texts).toEqual(['reset', 'ready', 'pending int_1']);
+  expect(gone.texts).toEqual(['reset', 'ready']);
   feed.close();
   await staying;
   expect(timers.lengths()).toEqual([]);

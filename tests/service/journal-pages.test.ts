@@ -29,10 +29,10 @@ const journal = (protocol: 'rasp' | 'fcmp' = 'rasp') => ({ runId: run.run_id, pr
 // looked.
 function holdReads(isHeld: (read: number) => boolean) {
   const goOn = new Gate();
-  const begun = new Gate();
+  const entered = new Gate();
   const held = {
     goOn,
-    begun,
+    entered,
     reads: 0,
     pages: new JournalPages(
       alterStore(store, {
@@ -40,7 +40,7 @@ function holdReads(isHeld: (read: number) => boolean) {
           held.reads += 1;
           const mine = held.reads;
           const lines = await store.readLines(...asked);
-          begun.open();
+          entered.open();
           if (isHeld(mine)) await goOn.opened;
           return lines;
         },
@@ -54,7 +54,7 @@ describe('a read that is under way', () => {
   test('serves all who ask for the same meanwhile', async () => {
     const held = holdReads(() => true);
     const first = held.pages.after(journal(), 0, 0);
-    await held.begun.opened;
+    await held.entered.opened;
     const second = held.pages.after(journal(), 0, 0);
     held.goOn.open();
     expect((await first).lastSeq).toBe(2);
@@ -81,7 +81,7 @@ describe('a read that is under way', () => {
   test('does not serve one who knows of a commit that came after it began', async () => {
     const held = holdReads((read) => read === 1);
     const before = held.pages.after(journal(), 2, 0);
-    await held.begun.opened;
+    await held.entered.opened;
     expect(await store.append(change(run, { journal: flush(3, 1, null, T0 + 10) }))).toMatchObject({ committed: true });
     const after = held.pages.after(journal(), 2, 1);
     held.goOn.open();
@@ -177,14 +177,14 @@ describe('the pages that are kept', () => {
   });
 
   test('count one as used when a second read brings it again', async () => {
-    const begun = new Gate();
+    const entered = new Gate();
     const goOn = new Gate();
     hold = () => {
-      begun.open();
+      entered.open();
       return goOn.opened;
     };
     const slow = look(0, 0);
-    await begun.opened;
+    await entered.opened;
     hold = async () => {};
     await look(0, 1);
     await missing(range(1, FITTING - 1));
@@ -213,12 +213,12 @@ function countReads(changes: Partial<Store> = {}) {
 }
 
 async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
-  const found: string[] = [];
+  const frames: string[] = [];
   for (let seq = cursor; ;) {
     const page = await pages.after(journal(), seq, seq);
-    if (!page.bytes) return found;
+    if (!page.bytes) return frames;
     expect(page.bytes.length).toBeLessThan(100 * 1024);
-    found.push(...framesIn(page.bytes));
+    frames.push(...framesIn(page.bytes));
     seq = page.lastSeq;
   }
 }

@@ -28,7 +28,7 @@ export class Reader extends Writable {
   }
 
   // The names of the frames, and which question each is about.
-  get told(): string[] {
+  get texts(): string[] {
     return this.frames.map((frame) =>
       [/^event: (.*)$/m.exec(frame)?.[1], /"interaction_id":"(.*?)"/.exec(frame)?.[1]]
         .filter((part) => part !== undefined)
@@ -56,14 +56,14 @@ export class Reader extends Writable {
   }
 
   override _write(chunk: Buffer, _encoding: string, taken: () => void): void {
-    const take = (): void => {
+    const readNext = (): void => {
       this.#next = null;
       this.text += chunk.toString();
       for (const { resolve } of this.#waiting.filter(({ text }) => this.text.includes(text))) resolve();
       this.#waiting = this.#waiting.filter(({ text }) => !this.text.includes(text));
       taken();
     };
-    if (this.#held) this.#next = take;
-    else take();
+    if (this.#held) this.#next = readNext;
+    else readNext();
   }
 }

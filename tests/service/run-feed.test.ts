@@ -27,7 +27,7 @@ beforeEach(async () => {
 afterEach(() => close());
 
 // The names of the frames, with the run and its state.
-function told(from: Reader): string[] {
+function statusesOf(from: Reader): string[] {
   return from.frames.map((frame) =>
     [/^event: (.*)$/m.exec(frame)?.[1], /"run_id":"(.*?)"/.exec(frame)?.[1], /"status":"(.*?)"/.exec(frame)?.[1]]
       .filter((part) => part !== undefined)
@@ -49,8 +49,8 @@ test('earlier runs are not sent; new changes are, in order, with their question'
   const run = await createRun(2);
   await store.append(change(run, { set: { status: 'waiting_user' }, ask: ask('int_2') }));
   await reader.heard('int_2');
-  expect(told(reader).slice(0, 2)).toEqual(['reset', 'ready']);
-  expect(told(reader).at(-1)).toBe(`run ${run.run_id} waiting_user`);
+  expect(statusesOf(reader).slice(0, 2)).toEqual(['reset', 'ready']);
+  expect(statusesOf(reader).at(-1)).toBe(`run ${run.run_id} waiting_user`);
   expect(reader.text).not.toContain('run_0001');
   feed.close();
   await feeding;
@@ -83,7 +83,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   await timers.armed(HEARTBEAT_MS);
   feed.close();
   await feeding;
-  return told(reader).slice(2);
+  return statusesOf(reader).slice(2);
 }
 
 test('a slow reader gets each of many changes', async () => {
@@ -110,7 +110,7 @@ test('a run that is deleted meanwhile is reported as deleted', async () => {
   await store.append(change((await store.loadRun(id)) as RunRecord, { set: { status: 'running' } }));
   await createRun(2);
   await reader.heard('run_0002');
-  expect(told(reader)).toEqual(['reset', 'ready', 'gone run_0001', 'run run_0002 queued']);
+  expect(statusesOf(reader)).toEqual(['reset', 'ready', 'gone run_0001', 'run run_0002 queued']);
   feed.close();
   await feeding;
 });

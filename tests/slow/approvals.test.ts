@@ -25,7 +25,7 @@ async function withBench(work: (bench: Bench, time: SimulatedTime) => Promise<vo
   }
 }
 
-async function settled(bench: Bench, { run_id: runId }: RunRecord): Promise<RunRecord> {
+async function waitUntilIdle(bench: Bench, { run_id: runId }: RunRecord): Promise<RunRecord> {
   await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
@@ -36,7 +36,7 @@ async function askApproval(
   prompt: string,
   rest: object = {},
 ): Promise<{ waiting: RunRecord; pending: InteractionRecord }> {
-  const waiting = await settled(
+  const waiting = await waitUntilIdle(
     bench,
     await bench.orchestrator.create({
       engine: 'rehearsal',
@@ -81,8 +81,8 @@ test('a reply that is no decision is refused with APPROVAL_INVALID, and the appr
       { approve: true },
     ];
     for (const response of replies) {
-      const given = bench.orchestrator.reply(waiting.run_id, { interaction_id: pending.interaction_id, response });
-      await expect(given, JSON.stringify(response)).rejects.toSatisfy(
+      const reply = bench.orchestrator.reply(waiting.run_id, { interaction_id: pending.interaction_id, response });
+      await expect(reply, JSON.stringify(response)).rejects.toSatisfy(
         (error) => error instanceof RequestError && error.code === 'APPROVAL_INVALID',
       );
     }
@@ -104,7 +104,7 @@ test.each([
       interaction_id: pending.interaction_id,
       response: { decision, note: 'so be it' },
     });
-    expect(await settled(bench, waiting)).toMatchObject({ status, attempt_number: 2 });
+    expect(await waitUntilIdle(bench, waiting)).toMatchObject({ status, attempt_number: 2 });
     expect(await outcomesOf(bench, waiting)).toEqual([outcome]);
     expect(await bench.data.store.loadInteraction(pending.interaction_id)).toMatchObject({
       state: 'answered',
@@ -127,7 +127,7 @@ test.each(['engine_judgement', 'use_default'])(
       time.advance(TIMEOUT_SEC * 1000);
       while ((await bench.data.store.loadPendingInteraction(waiting.run_id)) !== null)
         await new Promise((resolve) => setImmediate(resolve));
-      expect(await settled(bench, waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
+      expect(await waitUntilIdle(bench, waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
       expect(await bench.data.store.loadInteraction(pending.interaction_id)).toMatchObject({
         state: 'auto_decided',
         resolution: { response: { decision: 'decline' }, actor: null },
@@ -148,7 +148,7 @@ test('a strict run is not even declined by silence', async () => {
     });
     time.advance(100 * TIMEOUT_SEC * 1000);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(await settled(bench, waiting)).toEqual(waiting);
+    expect(await waitUntilIdle(bench, waiting)).toEqual(waiting);
     expect(await bench.data.store.loadPendingInteraction(waiting.run_id)).toEqual(pending);
   });
 });
@@ -161,8 +161,11 @@ test('a run that failed after an approval is retried with its prompt, and asks f
       interaction_id: pending.interaction_id,
       response: { decision: 'approve' },
     });
-    expect(await settled(bench, waiting)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_TURN_FAILED' } });
-    const retried = await settled(bench, await bench.orchestrator.retry(waiting.run_id));
+    expect(await waitUntilIdle(bench, waiting)).toMatchObject({
+      status: 'failed',
+      error: { code: 'ENGINE_TURN_FAILED' },
+    });
+    const retried = await waitUntilIdle(bench, await bench.orchestrator.retry(waiting.run_id));
     expect(retried).toMatchObject({
       status: 'waiting_user',
       attempt_number: 1,

@@ -127,7 +127,7 @@ test.each([
   ['no nonce', 'Question recorded.', 1],
 ])(
   'a question whose printed call got %s is asked once, and the difference is reported',
-  async (_what, answer, told) => {
+  async (_what, answer, message) => {
     const root = createRoot();
     const question = { prompt: 'Which?' };
     // Codex with our tool, in short: the tool writes the question down, the output shows the call.
@@ -166,7 +166,7 @@ test.each([
       kind: 'open_text',
     });
     const { rasp } = await journalOf(bench, runId);
-    expect(rasp.filter(({ data }) => data['code'] === 'ASK_WITNESS_MISSING')).toHaveLength(told);
+    expect(rasp.filter(({ data }) => data['code'] === 'ASK_WITNESS_MISSING')).toHaveLength(message);
     await bench.close();
   },
 );

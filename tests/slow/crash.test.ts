@@ -205,7 +205,7 @@ function expectRecovered(before: Kept, after: Kept, queued: Case['queued']): voi
   expect(after.interactions.slice(0, before.interactions.length)).toEqual(before.interactions);
 }
 
-async function settle(bench: Bench): Promise<Kept[]> {
+async function finishRuns(bench: Bench): Promise<Kept[]> {
   for (const { run } of await readKept(bench.data.store)) {
     await bench.orchestrator.waitUntilIdle(run.run_id);
     await expectSound(bench, run.run_id);
@@ -251,25 +251,25 @@ function foldersIn(root: string): string[] {
 
 async function check(one: Case): Promise<void> {
   const root = createRoot();
-  const told: Told = { created: [], accepted: [] };
+  const promised: Told = { created: [], accepted: [] };
   let left: Kept[] = [];
   for (const kill of one.kills) {
     const { killed, created, accepted } = await runVictim(root, one, kill);
     if ('kind' in kill) expect(killed, 'the moment never came').toBe(true);
-    told.created.push(...created);
-    told.accepted.push(...accepted);
+    promised.created.push(...created);
+    promised.accepted.push(...accepted);
     left = await readLeftBehind(root);
   }
-  for (const id of told.created) expect(left.map(({ run }) => run.run_id)).toContain(id);
+  for (const id of promised.created) expect(left.map(({ run }) => run.run_id)).toContain(id);
   const answered = left.flatMap(({ interactions }) => interactions).filter(({ state }) => state === 'answered');
-  for (const id of told.accepted)
+  for (const id of promised.accepted)
     expect(answered).toContainEqual(
       expect.objectContaining({ interaction_id: id, resolution: expect.objectContaining({ response: RESPONSE }) }),
     );
 
   const bench = await openBench(root, { settings: { slots: one.slots, recovery: { queued: one.queued } } });
   try {
-    const recovered = await settle(bench);
+    const recovered = await finishRuns(bench);
     expect(recovered).toHaveLength(left.length);
     for (const before of left)
       expectRecovered(before, recovered.find(({ run }) => run.run_id === before.run.run_id) as Kept, one.queued);
@@ -278,7 +278,7 @@ async function check(one: Case): Promise<void> {
       if (ended.status === 'succeeded') expect(ended.result).toEqual({ ok: true });
       else expect(ended).toMatchObject(INTERRUPTED);
     }
-    const ended = await settle(bench);
+    const ended = await finishRuns(bench);
     expect(ended).toHaveLength(one.requests.length);
     for (const { interactions } of ended)
       expect(

@@ -71,9 +71,9 @@ const EACH = (['fcmp', 'rasp'] as const).flatMap((protocol) =>
 
 // The events that reports name, without overlaps: pieces are reported one by one.
 function named(text: string, pattern: RegExp): number[] {
-  const found = [...text.matchAll(pattern)].flatMap(([, from, to]) => range([Number(from), Number(to)]));
-  expect(new Set(found).size, text).toBe(found.length);
-  return found;
+  const seqs = [...text.matchAll(pattern)].flatMap(([, from, to]) => range([Number(from), Number(to)]));
+  expect(new Set(seqs).size, text).toBe(seqs.length);
+  return seqs;
 }
 
 const range = ([from, to]: Range): number[] => Array.from({ length: to - from + 1 }, (_, index) => from + index);
@@ -84,12 +84,12 @@ test.each(EACH)(
     const damaged = await damage(protocol, statement);
     const { data, id, head } = damaged;
     const missing = range(lost(damaged));
-    const told = new RegExp(`^parley: damaged: ${protocol} events (\\d+) to (\\d+): `, 'gm');
+    const damagePattern = new RegExp(`^parley: damaged: ${protocol} events (\\d+) to (\\d+): `, 'gm');
     for (const follow of [true, false]) {
       const watched = await capture((io) =>
         watchCommand(id, { data, cursor: 0, follow, rasp: protocol === 'rasp', json: true }, io),
       );
-      expect([watched.code, named(watched.stderr, told)]).toEqual([0, missing]);
+      expect([watched.code, named(watched.stderr, damagePattern)]).toEqual([0, missing]);
       const seqs = watched.stdout
         .split('\n')
         .filter((line) => line !== '')
@@ -98,7 +98,7 @@ test.each(EACH)(
     }
     if (protocol === 'rasp') return;
     const shown = await capture((io) => showCommand(id, { data }, io));
-    expect([shown.code, named(shown.stderr, told)]).toEqual([0, missing]);
+    expect([shown.code, named(shown.stderr, damagePattern)]).toEqual([0, missing]);
     const { run } = JSON.parse((await capture((io) => showCommand(id, { data, json: true }, io))).stdout) as {
       run: { damage?: string[] };
     };

@@ -60,12 +60,12 @@ test.each(DAMAGES)('verify names the run and continues, ls lists the others: %s'
     ids: [first, middle, last],
   } = await damage(assignment);
   const all = await command((io) => verifyCommand(undefined, { data, all: true, json: true }, io));
-  const told = all.stdout
+  const reported = all.stdout
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as { run_id: string; ok: boolean });
   expect(all.code).toBe(1);
-  expect(Object.fromEntries(told.map(({ run_id: id, ok }) => [id, ok]))).toEqual({
+  expect(Object.fromEntries(reported.map(({ run_id: id, ok }) => [id, ok]))).toEqual({
     [first]: true,
     [middle]: false,
     [last]: true,
@@ -315,18 +315,18 @@ test.each(['rasp', 'fcmp'] as const)(
     );
     db.close();
     const left = head - (broken.seq_to - broken.seq_from + 1);
-    const found = `damaged: ${protocol} events ${broken.seq_from} to ${broken.seq_to}: `;
+    const finding = `damaged: ${protocol} events ${broken.seq_from} to ${broken.seq_to}: `;
     for (const follow of [true, false]) {
       const watched = await command((io) =>
         watchCommand(id, { data, cursor: 0, follow, rasp: protocol === 'rasp', json: true }, io),
       );
       expect([watched.code, watched.stdout.trimEnd().split('\n').length]).toEqual([0, left]);
-      expect(watched.stderr).toContain(found);
+      expect(watched.stderr).toContain(finding);
     }
     if (protocol === 'fcmp')
       expect(await command((io) => showCommand(id, { data }, io))).toMatchObject({
         code: 0,
-        stderr: expect.stringContaining(found) as string,
+        stderr: expect.stringContaining(finding) as string,
       });
     const served = await serve({ root });
     served.bench.failures.length = 0;

@@ -30,22 +30,22 @@ async function play(bench: Bench, engine: string, prompt: string, rest: object =
     permission: 'full',
     ...rest,
   });
-  return settled(bench, runId);
+  return waitUntilIdle(bench, runId);
 }
 
-async function settled(bench: Bench, runId: string): Promise<RunRecord> {
+async function waitUntilIdle(bench: Bench, runId: string): Promise<RunRecord> {
   await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 
 async function fork(bench: Bench, { run_id: source }: RunRecord, prompt: string): Promise<RunRecord> {
-  return settled(bench, (await bench.orchestrator.fork(source, { prompt }, ADA)).run_id);
+  return waitUntilIdle(bench, (await bench.orchestrator.fork(source, { prompt }, ADA)).run_id);
 }
 
 async function reply(bench: Bench, { run_id: runId }: RunRecord, response: string): Promise<RunRecord> {
   const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response });
-  return settled(bench, runId);
+  return waitUntilIdle(bench, runId);
 }
 
 const sessionOf = async (bench: Bench, { request_id: id }: RunRecord) =>
@@ -123,7 +123,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     });
     await bench.orchestrator.delete(first.run_id);
     const { run_id: next } = await bench.orchestrator.continueFrom(second.run_id, { prompt: 'The end.' });
-    expect(await settled(bench, next)).toMatchObject({ status: 'succeeded' });
+    expect(await waitUntilIdle(bench, next)).toMatchObject({ status: 'succeeded' });
     for (const words of ['One.', 'Two.', 'Three.', 'The end.']) expect(storedBy(second)).toContain(words);
     await bench.close();
   });
@@ -140,7 +140,11 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     });
     const forked = await fork(bench, waiting, `${run(engine, `touch ${enough}`)}[[done 2]]`);
     expect(forked).toMatchObject({ status: 'succeeded', result: 2 });
-    expect(await settled(bench, waiting.run_id)).toMatchObject({ status: 'succeeded', result: 1, attempt_number: 2 });
+    expect(await waitUntilIdle(bench, waiting.run_id)).toMatchObject({
+      status: 'succeeded',
+      result: 1,
+      attempt_number: 2,
+    });
     await bench.close();
   });
 
@@ -156,14 +160,14 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     await idle.close();
     const starts = startsIn(root).length;
     const bench = await openBench(root, { settings: { recovery: { queued: 'requeue' } } });
-    const failed = await settled(bench, runId);
+    const failed = await waitUntilIdle(bench, runId);
     expect(failed).toMatchObject({
       status: 'failed',
       error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining(ended.run_id) as string },
     });
     expect(await sessionOf(bench, failed)).toBeUndefined();
     // Tried again it is the same again, never a conversation without its beginning.
-    const again = await settled(bench, (await bench.orchestrator.retry(runId)).run_id);
+    const again = await waitUntilIdle(bench, (await bench.orchestrator.retry(runId)).run_id);
     expect(again).toMatchObject({
       status: 'failed',
       error: { code: 'SESSION_RESUME_FAILED' },
@@ -177,7 +181,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const bench = await openBench(createRoot());
     const ended = await play(bench, engine, '[[done 1]]');
     const request = { prompt: '[[done 2]]', request_id: 'mine' };
-    const forked = await settled(bench, (await bench.orchestrator.fork(ended.run_id, request)).run_id);
+    const forked = await waitUntilIdle(bench, (await bench.orchestrator.fork(ended.run_id, request)).run_id);
     rmSync(join(homeOf(ended), '.codex', 'sessions'), { recursive: true });
     await expect(bench.orchestrator.fork(ended.run_id, { prompt: 'x' })).rejects.toMatchObject({ code: 'NO_SESSION' });
     // What is known is the same run, whatever has become of the session.
@@ -221,7 +225,7 @@ test('one request id is one fork, however often sent; for another run, prompt or
   const request = { prompt: '[[done 2]]', request_id: 'mine' };
   const forks = await Promise.all(Array.from({ length: 5 }, () => bench.orchestrator.fork(one.run_id, request)));
   expect(new Set(forks.map(({ run_id: runId }) => runId)).size).toBe(1);
-  await settled(bench, forks[0]?.run_id ?? '');
+  await waitUntilIdle(bench, forks[0]?.run_id ?? '');
   const conflict = { code: 'REQUEST_ID_CONFLICT' };
   await expect(bench.orchestrator.fork(other.run_id, request)).rejects.toMatchObject(conflict);
   await expect(bench.orchestrator.fork(one.run_id, { ...request, prompt: 'y' })).rejects.toMatchObject(conflict);
@@ -257,7 +261,7 @@ test('a fork keeps nobody from continuing its source, and many forks of one run 
   );
   const heir = await bench.orchestrator.continueFrom(ended.run_id, { prompt: 'Go on.' });
   for (const { run_id: runId } of [...forks, heir])
-    expect(await settled(bench, runId)).toMatchObject({
+    expect(await waitUntilIdle(bench, runId)).toMatchObject({
       status: 'succeeded',
       result: expect.stringContaining('Earlier turns: 1.') as string,
     });
@@ -281,9 +285,9 @@ test('verify finds a changed row of a copied run, session or home; it ignores a 
     db.close();
     const reader = await openForReading(join(root, 'data'));
     try {
-      const found = await reader?.store.loadRun(forked.run_id);
-      return reader && found
-        ? (await verifyRun(reader.store, join(root, 'data'), found))
+      const run = await reader?.store.loadRun(forked.run_id);
+      return reader && run
+        ? (await verifyRun(reader.store, join(root, 'data'), run))
             .filter(({ ok }) => !ok)
             .map(({ name, finding }) => `${name}: ${finding}`)
         : ['the run is gone'];

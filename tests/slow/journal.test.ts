@@ -43,12 +43,12 @@ async function* watch(
 }
 
 async function collect(lines: AsyncIterable<readonly string[]>, limit = Infinity): Promise<string[]> {
-  const found: string[] = [];
+  const collected: string[] = [];
   for await (const group of lines) {
-    found.push(...group);
-    if (found.length >= limit) break;
+    collected.push(...group);
+    if (collected.length >= limit) break;
   }
-  return found.slice(0, limit);
+  return collected.slice(0, limit);
 }
 
 async function play(bench: Bench, engine: string, prompt: string, rest: object = {}) {

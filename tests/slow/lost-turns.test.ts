@@ -248,17 +248,17 @@ describe('the end of Parley', () => {
     async (moment) => {
       const root = createRoot();
       const settings = { recovery: { queued: 'requeue' } } as const;
-      const [asked, found] = [new Gate(), new Gate()];
+      const [asked, recovered] = [new Gate(), new Gate()];
       const findProgram = async () => {
         asked.open();
-        await found.opened;
+        await recovered.opened;
         return ['/nowhere/codex'];
       };
       const bench = await openBench(root, { settings, runtime: { findProgram } });
       const created = await create(bench, 'codex', '[[done 1]]');
       if (moment === 'while its program is looked for') await asked.opened;
       const closed = bench.close();
-      found.open();
+      recovered.open();
       await closed;
       const idle = await openBench(root, { settings: { ...settings, slots: 0 } });
       expect(await expectSound(idle, created.run_id)).toEqual(created);

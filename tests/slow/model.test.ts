@@ -113,17 +113,17 @@ function takeAnswer(run: ModelRun, state: InteractionState, reply: Reply | null,
   else playTurn(run);
 }
 
-function refusalOf(run: ModelRun, given: Reply): string | null {
+function refusalOf(run: ModelRun, reply: Reply): string | null {
   if (run.mode === 'auto') return 'RUN_NOT_INTERACTIVE';
-  const asked = run.asked.find(({ id }) => id === given.interaction_id);
+  const asked = run.asked.find(({ id }) => id === reply.interaction_id);
   if (!asked) return 'INTERACTION_NOT_FOUND';
-  if (asked.state === 'pending') return given.finish && asked.channel === 'question' ? 'INVALID_ARGUMENT' : null;
+  if (asked.state === 'pending') return reply.finish && asked.channel === 'question' ? 'INVALID_ARGUMENT' : null;
   if (
     asked.state === 'answered' &&
-    given.idempotency_key !== undefined &&
-    asked.reply?.idempotency_key === given.idempotency_key
+    reply.idempotency_key !== undefined &&
+    asked.reply?.idempotency_key === reply.idempotency_key
   )
-    return isSame(asked.reply, given) ? null : 'REPLY_CONFLICT';
+    return isSame(asked.reply, reply) ? null : 'REPLY_CONFLICT';
   return run.status === 'waiting_user' ? 'INTERACTION_STALE' : 'RUN_NOT_WAITING';
 }
 
@@ -162,7 +162,7 @@ class World {
   }
 
   // The runs whose time was over are decided, and nothing is under way any more.
-  async settle(model: Model, decided: readonly ModelRun[] = []): Promise<void> {
+  async waitForRuns(model: Model, decided: readonly ModelRun[] = []): Promise<void> {
     for (const run of decided) {
       const id = run.asked.at(-1)?.id ?? '';
       while ((await this.bench.data.store.loadInteraction(id))?.state === 'pending') {
@@ -259,20 +259,20 @@ const script: fc.Arbitrary<readonly Word[]> = fc
 async function createIn(
   model: Model,
   world: World,
-  given: { engine: StandIn; kind: string; prompt: string; script: readonly Word[] },
+  action: { engine: StandIn; kind: string; prompt: string; script: readonly Word[] },
 ): Promise<ModelRun> {
-  const mode = given.kind === 'auto' ? 'auto' : 'interactive';
+  const mode = action.kind === 'auto' ? 'auto' : 'interactive';
   const {
     run_id: id,
     status,
     attempt_number: attempt,
   } = await world.bench.orchestrator.create({
-    engine: given.engine,
-    prompt: given.prompt,
+    engine: action.engine,
+    prompt: action.prompt,
     execution_mode: mode,
     permission: 'full',
     runtime_options: {
-      interactive_require_user_reply: given.kind !== 'not strict',
+      interactive_require_user_reply: action.kind !== 'not strict',
       session_timeout_sec: SESSION_SEC,
       max_attempt: MAX_ATTEMPT,
     },
@@ -280,10 +280,10 @@ async function createIn(
   expect([status, attempt]).toEqual(['queued', 1]);
   const run: ModelRun = {
     id,
-    engine: given.engine,
+    engine: action.engine,
     mode,
-    decides: given.kind === 'not strict',
-    script: given.script,
+    decides: action.kind === 'not strict',
+    script: action.script,
     status,
     code: null,
     attempt,
@@ -295,12 +295,12 @@ async function createIn(
   return run;
 }
 
-const create = fc.record({ engine, kind, script }).map((given) => {
-  const prompt = given.script.map((word) => DIRECTIVES[word]).join('');
-  return command(`create ${given.engine} ${given.kind} ${prompt}`, always, async (model, world) => {
-    const run = await createIn(model, world, { ...given, prompt });
+const create = fc.record({ engine, kind, script }).map((action) => {
+  const prompt = action.script.map((word) => DIRECTIVES[word]).join('');
+  return command(`create ${action.engine} ${action.kind} ${prompt}`, always, async (model, world) => {
+    const run = await createIn(model, world, { ...action, prompt });
     playTurn(run);
-    await world.settle(model);
+    await world.waitForRuns(model);
   });
 });
 
@@ -325,7 +325,7 @@ const interrupt = fc
         await world.close();
         await world.open();
       }
-      await world.settle(model);
+      await world.waitForRuns(model);
       // Whether a process came up before the end is a race; that it is gone is not.
       run.starts = Number(started());
     }),
@@ -343,17 +343,17 @@ const response: fc.Arbitrary<Json> = fc.constantFrom<Json>(
   '[[exit0]]',
 );
 
-function scriptOf(given: Json): readonly Word[] {
-  const word = (Object.keys(DIRECTIVES) as Word[]).find((candidate) => DIRECTIVES[candidate] === given);
+function scriptOf(response: Json): readonly Word[] {
+  const word = (Object.keys(DIRECTIVES) as Word[]).find((candidate) => DIRECTIVES[candidate] === response);
   return word ? [word] : [];
 }
 
-const reply = fc.record({ at: natural, response, keyed: fc.boolean() }).map(({ at, response: given, keyed }) =>
-  command(`reply ${JSON.stringify(given)} to run ${at}`, hasWaiting, async (model, world) => {
+const reply = fc.record({ at: natural, response, keyed: fc.boolean() }).map(({ at, response: value, keyed }) =>
+  command(`reply ${JSON.stringify(value)} to run ${at}`, hasWaiting, async (model, world) => {
     const waiting = model.runs.filter((run) => run.status === 'waiting_user');
     const run = pick(waiting, at);
     // What is still to be played comes first, so that the model need not mix the two.
-    const said = run.script.length > 0 && scriptOf(given).length > 0 ? 'A' : given;
+    const said = run.script.length > 0 && scriptOf(value).length > 0 ? 'A' : value;
     const sent: Reply = {
       interaction_id: pendingOf(run)?.id ?? '',
       response: said,
@@ -365,7 +365,7 @@ const reply = fc.record({ at: natural, response, keyed: fc.boolean() }).map(({ a
     });
     run.script = [...scriptOf(said), ...run.script];
     takeAnswer(run, 'answered', sent, false);
-    await world.settle(model);
+    await world.waitForRuns(model);
   }),
 );
 
@@ -403,8 +403,8 @@ const lateReply = fc
   })
   .map(({ at, question, how }) =>
     command(`late reply to run ${at}: ${how}`, hasRun, async (model, world) => {
-      const told = model.runs.filter(({ asked }) => asked.some(({ state }) => state !== 'pending'));
-      const run = pick(told.length > 0 && how !== 'of another run' ? told : model.runs, at);
+      const withResolved = model.runs.filter(({ asked }) => asked.some(({ state }) => state !== 'pending'));
+      const run = pick(withResolved.length > 0 && how !== 'of another run' ? withResolved : model.runs, at);
       const others = model.runs.filter((other) => other !== run).flatMap((other) => other.asked);
       const old = (how === 'of another run' ? others : run.asked).filter(
         ({ state }) => state !== 'pending' || how === 'of another run',
@@ -431,7 +431,7 @@ const finish = natural.map((at) =>
     if (code !== null) return world.refuses(run, code, () => world.bench.orchestrator.reply(run.id, sent));
     expect(await world.bench.orchestrator.reply(run.id, sent)).toMatchObject({ status: 'queued' });
     takeAnswer(run, 'answered', sent, true);
-    await world.settle(model);
+    await world.waitForRuns(model);
   }),
 );
 
@@ -449,7 +449,7 @@ const race = natural.map((at) =>
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     const winner = sent[outcomes.findIndex(({ status }) => status === 'fulfilled')] as Reply;
     takeAnswer(run, 'answered', winner, false);
-    await world.settle(model);
+    await world.waitForRuns(model);
   }),
 );
 
@@ -477,7 +477,7 @@ function decideDue(model: Model, now: number): ModelRun[] {
 const timeout = fc.constantFrom(1, 2, 4).map((steps) =>
   command(`${steps * STEP_SEC} s go by`, hasRun, async (model, world) => {
     world.time.advance(steps * STEP_SEC * 1000);
-    await world.settle(model, decideDue(model, world.time.now));
+    await world.waitForRuns(model, decideDue(model, world.time.now));
   }),
 );
 
@@ -488,7 +488,7 @@ const restart = fc
       await world.close(how);
       world.time.advance(steps * STEP_SEC * 1000);
       await world.open();
-      await world.settle(model, decideDue(model, world.time.now));
+      await world.waitForRuns(model, decideDue(model, world.time.now));
     }),
   );
 

@@ -84,11 +84,11 @@ describe('stored facts about a program', () => {
     const place = createPlace(RESUMES);
     const knowledge = place.knowledge();
     expect(knowledge.known(CODEX)).toBeNull();
-    const found = await Promise.all([knowledge.learn(CODEX), knowledge.learn(CODEX), knowledge.learn(CODEX)]);
-    expect(found).toEqual(Array.from({ length: 3 }, () => ({ version: '9.9.9', resumes: true, problem: null })));
+    const knownProbes = await Promise.all([knowledge.learn(CODEX), knowledge.learn(CODEX), knowledge.learn(CODEX)]);
+    expect(knownProbes).toEqual(Array.from({ length: 3 }, () => ({ version: '9.9.9', resumes: true, problem: null })));
     await knowledge.close();
     expect(place.calls()).toBe(1);
-    expect(place.knowledge().known(CODEX)).toEqual(found[0]);
+    expect(place.knowledge().known(CODEX)).toEqual(knownProbes[0]);
   });
 
   test('a program that was changed is probed again', async () => {

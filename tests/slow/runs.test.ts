@@ -221,9 +221,9 @@ test('an engine pauses while its output is not stored, and continues afterwards'
       const { stdout } = runFolder(bench.data.path, runId).attempt(1).logs;
       // Until it stays as it is, round after round.
       for (let size = -1, rounds = 0; rounds < 20_000;) {
-        const found = statSync(stdout).size;
-        rounds = found === size && found > 100_000 ? rounds + 1 : 0;
-        size = found;
+        const current = statSync(stdout).size;
+        rounds = current === size && current > 100_000 ? rounds + 1 : 0;
+        size = current;
         await new Promise((resolve) => setImmediate(resolve));
       }
       const before = statSync(stdout).size;

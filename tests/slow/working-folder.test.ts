@@ -21,11 +21,15 @@ async function play(bench: Bench, rest: Partial<CreateRunRequest>): Promise<RunR
   return expectSound(bench, runId);
 }
 
-async function answer(bench: Bench, { run_id: runId }: RunRecord, found: readonly string[] = []): Promise<RunRecord> {
+async function answer(
+  bench: Bench,
+  { run_id: runId }: RunRecord,
+  findings: readonly string[] = [],
+): Promise<RunRecord> {
   const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
   await bench.orchestrator.waitUntilIdle(runId);
-  return expectSound(bench, runId, found);
+  return expectSound(bench, runId, findings);
 }
 
 const WAYS: readonly (readonly [string, (cwd: string) => void])[] = [

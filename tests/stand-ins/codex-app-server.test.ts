@@ -274,13 +274,13 @@ describe('directives', () => {
     const file = join(desk.taskDir, 'a.txt');
     const added = await play(server, thread, '[[patch a.txt hello world]]', decide('accept'));
     expect(readFileSync(file, 'utf8')).toBe('hello world\n');
-    const begun = added.find(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange');
-    expect(begun?.params.item).toMatchObject({
+    const start = added.find(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange');
+    expect(start?.params.item).toMatchObject({
       status: 'inProgress',
       changes: [{ path: file, kind: { type: 'add' }, diff: 'hello world\n' }],
     });
     expect(asked(added)).toMatchObject([
-      { method: 'item/fileChange/requestApproval', params: { itemId: begun?.params.item.id } },
+      { method: 'item/fileChange/requestApproval', params: { itemId: start?.params.item.id } },
     ]);
     const hidden = await play(server, thread, '[[hiddenpatch a.txt other]]', decide('decline'));
     expect(hidden.some(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange')).toBe(

@@ -84,9 +84,9 @@ function readArguments(argv) {
 
 async function openSession(call) {
   if (process.env.GEMINI_CLI_TRUST_WORKSPACE !== 'true' && !call.options.skipTrust) throw new Refusal(55, UNTRUSTED);
-  const found = findChat(call.session);
-  if (call.resumed && !found) throw sessionNotFound(call);
-  if (!call.resumed && found)
+  const chat = findChat(call.session);
+  if (call.resumed && !chat) throw sessionNotFound(call);
+  if (!call.resumed && chat)
     throw new Refusal(
       42,
       `Error starting session: Session ID "${call.session}" already exists. Use --resume to continue it.`,
@@ -96,7 +96,7 @@ async function openSession(call) {
   if (call.approval === 'yolo')
     await write(process.stderr, 'YOLO mode is enabled. All tool calls will be automatically approved.\n'.repeat(2));
   await complain('Ripgrep is not available. Falling back to GrepTool.');
-  return found ?? createChat(call);
+  return chat ?? createChat(call);
 }
 
 function sessionNotFound({ session }) {

@@ -48,14 +48,14 @@ const strict = {
 
 function readArguments(argv) {
   const { options, words } = readOptions(argv, OPTIONS, strict);
-  const given = options.prompt ?? words[0];
+  const argument = options.prompt ?? words[0];
   return {
     options,
     resumed: options.resume !== undefined,
     session: options.resume ?? newId(),
-    stdin: given === undefined ? 'prompt' : 'unread',
+    stdin: argument === undefined ? 'prompt' : 'unread',
     toPrompt(text) {
-      const prompt = given ?? text;
+      const prompt = argument ?? text;
       if (prompt === '') throw new Refusal(1, 'No input provided via stdin.');
       return prompt;
     },

@@ -179,8 +179,8 @@ function firstMatch({ stdout }: ChildProcessWithoutNullStreams, pattern: RegExp)
     let seen = '';
     stdout.on('data', (chunk: Buffer) => {
       seen += chunk.toString();
-      const found = pattern.exec(seen)?.[1];
-      if (found) resolve(found);
+      const pid = pattern.exec(seen)?.[1];
+      if (pid) resolve(pid);
     });
   });
 }

@@ -937,9 +937,9 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test('a listener is notified after each commit, and of nothing else; an error in it changes nothing', async () => {
-      const told: unknown[] = [];
+      const commits: unknown[] = [];
       const stop = store.onCommitted(({ run_id: runId, journal, status, asked, resolved, deleted }) => {
-        told.push([runId, journal?.rasp.lastSeq, status, asked, resolved, ...(deleted ? ['deleted'] : [])]);
+        commits.push([runId, journal?.rasp.lastSeq, status, asked, resolved, ...(deleted ? ['deleted'] : [])]);
         throw new Error('not our problem');
       });
       const run = await create();
@@ -960,7 +960,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.deleteRun(other.run_id)).toBe('deleted');
       stop();
       await commit((await store.loadRun(run.run_id)) as RunRecord);
-      expect(told).toEqual([
+      expect(commits).toEqual([
         ['run_0001', 2, 'queued', undefined, undefined],
         ['run_0001', 3, 'running', undefined, undefined],
         ['run_0001', undefined, undefined, 'int_1', undefined],
@@ -972,17 +972,17 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test('a listener is notified only of runs really deleted; changes of this store have origin here', async () => {
-      const told: unknown[] = [];
-      const missed = store.onMissed(() => told.push('missed'));
+      const commits: unknown[] = [];
+      const missed = store.onMissed(() => commits.push('missed'));
       const stop = store.onCommitted(({ run_id: runId, status, deleted, origin }) =>
-        told.push([runId, status, deleted, origin]),
+        commits.push([runId, status, deleted, origin]),
       );
       const run = await create();
       await store.deleteRun(run.run_id);
       await commit(run, { set: { status: 'canceled' } });
       await store.deleteRun(run.run_id);
       await store.deleteRun(run.run_id);
-      expect(told).toEqual([
+      expect(commits).toEqual([
         ['run_0001', 'queued', undefined, 'here'],
         ['run_0001', 'canceled', undefined, 'here'],
         ['run_0001', undefined, true, 'here'],
@@ -1032,11 +1032,11 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test('error, result and cancel wish are kept until they are set again', async () => {
-      const wish = { at: T0, actor: { kind: 'user', name: 'ann' } } as const;
-      const run = await commit(await create(), { set: { cancel_requested: wish, result: { ok: [1, null] } } });
-      expect(run).toMatchObject({ cancel_requested: wish, result: { ok: [1, null] } });
+      const cancelRequest = { at: T0, actor: { kind: 'user', name: 'ann' } } as const;
+      const run = await commit(await create(), { set: { cancel_requested: cancelRequest, result: { ok: [1, null] } } });
+      expect(run).toMatchObject({ cancel_requested: cancelRequest, result: { ok: [1, null] } });
       expect(await commit(run, { set: { error: { code: 'INTERNAL', message: 'é' } } })).toMatchObject({
-        cancel_requested: wish,
+        cancel_requested: cancelRequest,
         result: { ok: [1, null] },
         error: { code: 'INTERNAL', message: 'é' },
       });
@@ -1178,12 +1178,12 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         question: { kind: 'approval', prompt: long.slice(0, 1000), options: [] },
         truncated: ['question'],
       };
-      for (const found of [
+      for (const record of [
         await store.summaries.loadPendingInteraction(large.run_id),
         await store.summaries.loadInteraction('int_1'),
         (await store.summaries.listPending({ limit: 9 }))[0],
       ])
-        expect(found).toMatchObject(question);
+        expect(record).toMatchObject(question);
       expect(JSON.stringify(await store.summaries.listRuns({ limit: 9 })).length).toBeLessThan(20_000);
     });
 
@@ -1235,8 +1235,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test('a change may create another run: both or none, once per request id, not if cancel is pending', async () => {
-      const told: string[] = [];
-      store.onCommitted(({ run_id: id, status }) => told.push(`${id} ${status}`));
+      const notices: string[] = [];
+      store.onCommitted(({ run_id: id, status }) => notices.push(`${id} ${status}`));
       const run = await create(1);
       expect(
         await store.append(change(run, { expect: { status: 'running', epoch: 0, rasp_seq: 2 }, create: newRun(2) })),
@@ -1247,7 +1247,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         heads: run.heads,
       });
       expect(await store.loadRun('run_0002')).toMatchObject({ status: 'queued', request_id: 'req_0002' });
-      expect(told).toEqual(['run_0001 queued', 'run_0001 failed', 'run_0002 queued']);
+      expect(notices).toEqual(['run_0001 queued', 'run_0001 failed', 'run_0002 queued']);
       await commit(await create(3), { set: { status: 'failed' }, create: newRun(4, { request_id: 'req_0002' }) });
       expect(await store.loadRun('run_0004')).toBeNull();
       await commit(await commit(await create(5), { set: { cancel_requested: { at: T0, actor: null } } }), {

@@ -212,8 +212,8 @@ export function workerOf(site: Site): number {
 
 async function until<T>(look: () => Promise<T | undefined>, what: string): Promise<T> {
   for (const limit = Date.now() + LIMIT_MS; Date.now() < limit; await pause(LOOK_MS)) {
-    const found = await look();
-    if (found !== undefined) return found;
+    const value = await look();
+    if (value !== undefined) return value;
   }
   throw new Error(`waited in vain for ${what}`);
 }

@@ -80,9 +80,9 @@ async function converse(store, orchestrator, request) {
   const { run_id: runId } = await orchestrator.create(request);
   tell({ created: runId });
   for (
-    let run = await orchestrator.settled(runId);
+    let run = await orchestrator.waitUntilIdle(runId);
     run.status === 'waiting_user';
-    run = await orchestrator.settled(runId)
+    run = await orchestrator.waitUntilIdle(runId)
   ) {
     const { interaction_id: id } = await store.loadPendingInteraction(runId);
     await orchestrator.reply(runId, { interaction_id: id, response, idempotency_key: id });

@@ -114,9 +114,9 @@ let rest = '';
 process.stdin.setEncoding('utf8').on('data', (text) => {
   const lines = (rest + text).split('\n');
   rest = lines.pop() ?? '';
-  lines.forEach(take);
+  lines.forEach(handleLine);
 });
-function take(line) {
+function handleLine(line) {
   const { id, method, params } = JSON.parse(line);
   if (method === undefined) return notify('serverRequest/answered', JSON.parse(line));
   if (id === undefined) return undefined;

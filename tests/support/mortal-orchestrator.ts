@@ -181,7 +181,7 @@ export class MortalOrchestrator {
             const bomb = this.#bomb && { ...this.#bomb, calls: this.#bomb.calls - 1 };
             this.#bomb = bomb;
             if (bomb?.calls === 0 && bomb.moment === 'before') return die();
-            const answer = await (member as (...given: unknown[]) => Promise<unknown>).apply(target, args);
+            const answer = await (member as (...parameters: unknown[]) => Promise<unknown>).apply(target, args);
             return bomb?.calls === 0 ? die() : answer;
           };
         },

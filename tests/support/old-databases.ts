@@ -35,9 +35,9 @@ export async function copyNewest(file: string): Promise<void> {
 
 // A run that is in it.
 export function keptRun(version: number): string {
-  const found = /run_[0-9A-Z]{26}/.exec(readFileSync(keptFile(version), 'latin1'))?.[0];
-  if (found === undefined) throw new Error(`no run in the database of version ${version}`);
-  return found;
+  const runId = /run_[0-9A-Z]{26}/.exec(readFileSync(keptFile(version), 'latin1'))?.[0];
+  if (runId === undefined) throw new Error(`no run in the database of version ${version}`);
+  return runId;
 }
 
 // A database that is closed keeps its files open until its statements are collected: thousands of looks would use up

@@ -149,7 +149,7 @@ export async function journalOf(bench: Bench, runId: string): Promise<{ rasp: Ra
 
 // The invariants of a run, whatever happened to it. `found` is what verify must find, where the test itself has changed
 // something.
-export async function expectSound(bench: Bench, runId: string, found: readonly string[] = []): Promise<RunRecord> {
+export async function expectSound(bench: Bench, runId: string, findings: readonly string[] = []): Promise<RunRecord> {
   const run = (await bench.data.store.loadRun(runId)) as RunRecord;
   const { rasp, fcmp } = await journalOf(bench, runId);
   expect(rasp.map((event) => event.seq)).toEqual(rasp.map((_, index) => index + 1));
@@ -192,7 +192,7 @@ export async function expectSound(bench: Bench, runId: string, found: readonly s
     (await verifyRun(bench.data.store, bench.data.path, run))
       .filter(({ ok }) => !ok)
       .map(({ name, finding }) => `${name}: ${finding}`),
-  ).toEqual(found);
+  ).toEqual(findings);
   if (!resident) expectCover(bench, run, rasp);
   // Only an engine that stays is there while its run waits.
   if (!resident || run.status !== 'waiting_user') expect(processesOf(runId)).toEqual([]);

@@ -10,12 +10,12 @@ let isOver = false;
 
 function ask() {
   if (isOver) return;
-  const begun = performance.now();
+  const startedAt = performance.now();
   const next = () => {
-    const ms = performance.now() - begun;
+    const ms = performance.now() - startedAt;
     asked += 1;
     longest = Math.max(longest, ms);
-    if (ms > 50) slow.push({ at: performance.timeOrigin + begun + ms, ms: Math.round(ms) });
+    if (ms > 50) slow.push({ at: performance.timeOrigin + startedAt + ms, ms: Math.round(ms) });
     setTimeout(ask, 10);
   };
   get(`${url}/healthz`, { agent }, (response) => response.resume().once('end', next)).once('error', next);

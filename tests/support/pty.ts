@@ -104,10 +104,10 @@ class ScriptPty implements Pty {
 
   waitFor(pattern: RegExp | string): Promise<void> {
     return new Promise((resolve, reject) => {
-      const done = (settle: () => void) => {
+      const done = (finish: () => void) => {
         clearTimeout(limit);
         this.#watchers.delete(look);
-        settle();
+        finish();
       };
       const fail = (why: string) =>
         done(() =>

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 
 export const REHEARSAL = [process.execPath, new URL('../../dist/rehearsal/main.js', import.meta.url).pathname] as const;
 
-export interface Played {
+export interface RehearsalTurn {
   readonly exit: { readonly code: number | null; readonly signal: string | null };
   readonly stdout: Buffer;
   readonly stderr: Buffer;
 }
 
-export async function playRehearsal(home: string, args: readonly string[], prompt = ''): Promise<Played> {
+export async function playRehearsal(home: string, args: readonly string[], prompt = ''): Promise<RehearsalTurn> {
   const [node, script] = REHEARSAL;
   const child = spawn(node, [script, ...args], { cwd: home, env: { HOME: home } });
   // Who ends before it has read everything is no failure of the test.

@@ -6,9 +6,9 @@ if (shiftMs !== 0) {
   const Right = Date;
   const now = () => Right.now() + shiftMs;
   globalThis.Date = class extends Right {
-    constructor(...given) {
-      if (given.length === 0) super(now());
-      else super(...given);
+    constructor(...args) {
+      if (args.length === 0) super(now());
+      else super(...args);
     }
 
     static now() {

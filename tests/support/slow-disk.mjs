@@ -34,12 +34,12 @@ if (process.argv[2] === 'serve' && ms && ledger) {
     paths.set(file, String(path));
     return file;
   };
-  const told = (path, bytes) => writeSync(note, `${JSON.stringify({ path, bytes })}\n`);
+  const record = (path, bytes) => writeSync(note, `${JSON.stringify({ path, bytes })}\n`);
   fs.fdatasyncSync = (file) => {
     const { size } = fstatSync(file);
     block();
     fdatasyncSync(file);
-    told(paths.get(file) ?? '', size);
+    record(paths.get(file) ?? '', size);
   };
 
   const { open } = fsPromises;
@@ -50,7 +50,7 @@ if (process.argv[2] === 'serve' && ms && ledger) {
       const { size } = await handle.stat();
       await new Promise((resolve) => setTimeout(resolve, delay()));
       await datasync.call(handle);
-      told(String(path), size);
+      record(String(path), size);
     };
     return handle;
   };

@@ -140,7 +140,7 @@ export function answerTo(interactionId: string): string {
 
 // To the engines, in the order of their processes.
 export function answersTold(traced: readonly TracedProcess[]): string[] {
-  return traced.flatMap(({ told }) => told.match(/Yes, as the answer to [^.]+\./g) ?? []);
+  return traced.flatMap(({ input }) => input.match(/Yes, as the answer to [^.]+\./g) ?? []);
 }
 
 async function unlessCode<T>(codes: readonly string[], ask: () => Promise<T>): Promise<T | null> {

@@ -11,7 +11,7 @@ if (turn && file) {
   const { stdin } = process;
   const push = stdin.push;
   stdin.push = function pushNoted(chunk, encoding) {
-    if (chunk !== null) note({ told: chunk.toString('utf8') });
+    if (chunk !== null) note({ input: chunk.toString('utf8') });
     return push.call(this, chunk, encoding);
   };
 }

@@ -51,7 +51,7 @@ async function expectOldSessionsEnded({ url, token }: ServerProcess): Promise<vo
     body: JSON.stringify({ token }),
   });
   const [cookie = ''] = (signedIn.headers.get('set-cookie') ?? '').split(';');
-  const asBrowser = (given: string) => fetch(`${url}/v1/me`, { headers: { cookie: given } });
+  const asBrowser = (cookie: string) => fetch(`${url}/v1/me`, { headers: { cookie: cookie } });
   expect((await asBrowser(cookie)).status).toBe(200);
   const old = createHmac('sha256', createHash('sha256').update(token).digest())
     .update('parley browser session')

@@ -178,8 +178,8 @@ describe('a choice', () => {
     const lines = ['1', '2', '3', '4', '5', 'a', 'A', 'b', '#1', '#2', '"1"', 'YES', 'c'];
     const labels = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 6 });
     fc.assert(
-      fc.property(labels, fc.constantFrom(...lines), (given, line) => {
-        const options = given.map((label, index) => ({ label, value: { index } }));
+      fc.property(labels, fc.constantFrom(...lines), (labelTexts, line) => {
+        const options = labelTexts.map((label, index) => ({ label, value: { index } }));
         const answer = give(ask({ kind: 'choose_one', options }), line);
         if (answer.kind !== 'reply') return;
         const { index } = answer.response as { index?: number };
@@ -188,12 +188,13 @@ describe('a choice', () => {
           return;
         }
         const readings = (place: number): string[] => {
-          const label = given[place]?.trim() ?? '';
+          const label = labelTexts[place]?.trim() ?? '';
           return [label, String(place + 1), `#${place + 1}`, `"${label}"`, label.toLowerCase()];
         };
-        const isMeant = readings(index).includes(line) || given[index]?.trim().toLowerCase() === line.toLowerCase();
+        const isMeant =
+          readings(index).includes(line) || labelTexts[index]?.trim().toLowerCase() === line.toLowerCase();
         expect(isMeant).toBe(true);
-        const rivals = given.filter((_, other) => other !== index && readings(other).slice(0, 2).includes(line));
+        const rivals = labelTexts.filter((_, other) => other !== index && readings(other).slice(0, 2).includes(line));
         if (/^\d+$/.test(line)) expect(rivals).toEqual([]);
       }),
       { numRuns: runs(500) },
@@ -280,8 +281,8 @@ describe('several fields', () => {
     expect(dialogue.prompt()).toBe('2/3 Port? Enter: 80 > ');
     expect(dialogue.give('')).toEqual({ kind: 'more' });
     expect(dialogue.prompt()).toBe('3/3 Sure? y/n > ');
-    const given = dialogue.give('y');
-    expect(JSON.stringify(given)).toContain('"response":{"db":"pg","__proto__":80,"sure":true}');
+    const result = dialogue.give('y');
+    expect(JSON.stringify(result)).toContain('"response":{"db":"pg","__proto__":80,"sure":true}');
     expect(dialogue.give('again')).toEqual(problem('answered'));
   });
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { safeText } from '../../src/terminal/safe-text.js';
 import { Wrapper, wrapText } from '../../src/terminal/wrap.js';
 import { CONTROL, cut, expectFits, hostile, RUNS } from './fixtures.js';
-const letters = (given: string) => given.replace(/\s/g, '');
+const letters = (text: string) => text.replace(/\s/g, '');
 
 test.each([
   ['words', 'the quick brown fox', 10, 'the quick\nbrown fox'],

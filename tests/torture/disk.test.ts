@@ -60,8 +60,8 @@ async function use({ url, token }: ServerProcess): Promise<Taken> {
     await expect
       .poll(async () => (await client.get(run.run_id)).status === 'waiting_user' || (looks += 1) > 15, PATIENCE)
       .toBe(true);
-    const found = await client.get(run.run_id);
-    const id = found.interaction?.interaction_id;
+    const stored = await client.get(run.run_id);
+    const id = stored.interaction?.interaction_id;
     if (id === undefined) continue;
     if (await orRefused(() => client.reply(run.run_id, { interaction_id: id, response: 'Yes.', idempotency_key: id })))
       taken.answers.push({ runId: run.run_id, id });

@@ -85,7 +85,7 @@ async function converse(
     );
     created = disk.writes + 1;
     const { run_id: runId } = await insist(disk, () => orchestrator.create(REQUEST));
-    const settled = async () => {
+    const waitForEnd = async () => {
       // Once something was refused there is room soon: a run that could not be ended before is then. Not sooner,
       // however slow the machine is.
       const limit = setInterval(() => void (disk.failed > 0 && disk.heal()), 300);
@@ -95,14 +95,14 @@ async function converse(
         clearInterval(limit);
       }
     };
-    const first = await settled();
+    const first = await waitForEnd();
     if (first.status === 'waiting_user') {
       const pending = await store.loadPendingInteraction(runId);
       accepted = pending?.interaction_id ?? '';
       await insist(disk, () =>
         orchestrator.reply(runId, { interaction_id: accepted ?? '', response: 'B', idempotency_key: 'k' }),
       );
-      await settled();
+      await waitForEnd();
     }
     disk.heal();
     await orchestrator.close();
@@ -116,17 +116,17 @@ async function converse(
   const again = await openBench(root);
   const run = await again.orchestrator.create(REQUEST);
   // Whatever it could not write, it is whole after the next start.
-  const found = await expectSound(again, run.run_id);
-  expect(['succeeded', 'failed'], where).toContain(found.status);
-  if (found.status === 'failed')
-    expect(`${found.error?.code} ${found.error?.message}`, where).toMatch(
+  const ended = await expectSound(again, run.run_id);
+  expect(['succeeded', 'failed'], where).toContain(ended.status);
+  if (ended.status === 'failed')
+    expect(`${ended.error?.code} ${ended.error?.message}`, where).toMatch(
       /DISK_FULL .*(ENOSPC|disk is full)|INTERNAL .*EIO/,
     );
-  if (disk.failed === 0) expect(found.status, where).toBe('succeeded');
+  if (disk.failed === 0) expect(ended.status, where).toBe('succeeded');
   if (accepted !== null) expect((await again.data.store.loadInteraction(accepted))?.state, where).toBe('answered');
-  if (found.status === 'succeeded')
+  if (ended.status === 'succeeded')
     expect(existsSync(join(root, 'data', 'runs', run.run_id, 'result.json')), where).toBe(true);
-  figures.add(`runs ${found.status}`);
+  figures.add(`runs ${ended.status}`);
   figures.add('failures told', failures.length);
   await again.close();
   return { failed: disk.failed, created };
@@ -134,10 +134,10 @@ async function converse(
 
 async function play(how: How, times: number, at: number): ReturnType<typeof converse> {
   const root = createRoot();
-  const told = await converse(root, how, times, at);
+  const promised = await converse(root, how, times, at);
   rmSync(root, { recursive: true, force: true });
-  figures.add('writes refused', told.failed);
-  return told;
+  figures.add('writes refused', promised.failed);
+  return promised;
 }
 
 test.each(CASES)(

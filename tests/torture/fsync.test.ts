@@ -37,17 +37,17 @@ async function untilGone(work: () => Promise<void>): Promise<void> {
   }
 }
 
-async function converse({ url, token }: ServerProcess, told: Told, signal: AbortSignal): Promise<void> {
+async function converse({ url, token }: ServerProcess, promised: Told, signal: AbortSignal): Promise<void> {
   const client = createClient({ url, token, wait: () => pause(10) });
   const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: PROMPT, execution_mode: 'interactive' });
-  told.runs.add(id);
+  promised.runs.add(id);
   for await (const { seq, type, data } of client.events(id, { signal, onReconnect: () => {} })) {
-    expect(seq, id).toBe((told.seqs.get(id) ?? 0) + 1);
-    told.seqs.set(id, seq);
+    expect(seq, id).toBe((promised.seqs.get(id) ?? 0) + 1);
+    promised.seqs.set(id, seq);
     if (type !== 'user.input.required') continue;
     const { interaction_id: question } = data as unknown as { interaction_id: string };
     await client.reply(id, { interaction_id: question, response: 'Yes.', idempotency_key: question });
-    told.answers.add(question);
+    promised.answers.add(question);
   }
 }
 
@@ -83,20 +83,20 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
     const server = await startServer(site, ['--port', '0'], {
       env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), SLOW_SEED: String(SEED + number), DURABLE: ledger },
     });
-    const told: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
+    const promised: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
     const leave = new AbortController();
     const talking = Promise.all(
-      Array.from({ length: RUNS }, () => untilGone(() => converse(server, told, leave.signal))),
+      Array.from({ length: RUNS }, () => untilGone(() => converse(server, promised, leave.signal))),
     );
     // In the middle of it: after some have been answered, or before.
     const answers = by.below(RUNS);
-    await expect.poll(() => told.answers.size, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(answers);
+    await expect.poll(() => promised.answers.size, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(answers);
     await pause(by.below(10 * SLOW_MS));
     server.child.kill('SIGKILL');
     await server.ended;
     leave.abort();
     await talking;
-    const settled = new Set(
+    const endedRuns = new Set(
       (await listRuns(site))
         .filter(({ status }) => isTerminal(status) || status === 'waiting_user')
         .map((run) => run.run_id),
@@ -107,12 +107,12 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
     const again = await startServer(site);
     const kept = await listRuns(site);
     expect(
-      [...told.runs].filter((id) => !kept.some((run) => run.run_id === id)),
+      [...promised.runs].filter((id) => !kept.some((run) => run.run_id === id)),
       'runs that were told and are lost',
     ).toEqual([]);
     for (const { run_id: id, heads } of kept)
-      expect(heads.fcmp_seq, `events of ${id} that were told`).toBeGreaterThanOrEqual(told.seqs.get(id) ?? 0);
-    for (const id of told.answers)
+      expect(heads.fcmp_seq, `events of ${id} that were told`).toBeGreaterThanOrEqual(promised.seqs.get(id) ?? 0);
+    for (const id of promised.answers)
       expect((await withData(site, ({ store }) => store.loadInteraction(id)))?.state, `the answer to ${id}`).toBe(
         'answered',
       );
@@ -120,15 +120,15 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
       (await again.client.verify(id)).checks.filter(({ ok }) => !ok).map(({ name }) => name);
     for (const { run_id: id } of kept) {
       // What had come to rest is whole; of a turn that was at work, verify says what is missing.
-      if (settled.has(id)) await expect.poll(() => findings(id), { timeout: 10_000 }).toEqual([]);
+      if (endedRuns.has(id)) await expect.poll(() => findings(id), { timeout: 10_000 }).toEqual([]);
       else expect(['hashes', 'cover', 'conversation', 'files'], id).toEqual(expect.arrayContaining(await findings(id)));
-      figures.add(settled.has(id) ? 'runs at rest' : 'runs cut off');
+      figures.add(endedRuns.has(id) ? 'runs at rest' : 'runs cut off');
     }
-    figures.add('runs told', told.runs.size);
-    figures.add('answers told', told.answers.size);
+    figures.add('runs told', promised.runs.size);
+    figures.add('answers told', promised.answers.size);
     figures.add(
       'events told',
-      [...told.seqs.values()].reduce((sum, seq) => sum + seq, 0),
+      [...promised.seqs.values()].reduce((sum, seq) => sum + seq, 0),
     );
     again.child.kill('SIGTERM');
     expect((await again.ended).code).toBe(0);
@@ -143,9 +143,9 @@ test(
     const server = await startServer(site, ['--port', '0'], {
       env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), DURABLE: join(site.root, 'durable.jsonl') },
     });
-    const told: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
+    const promised: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
     const talking = Promise.all(
-      Array.from({ length: RUNS }, () => converse(server, told, new AbortController().signal)),
+      Array.from({ length: RUNS }, () => converse(server, promised, new AbortController().signal)),
     );
     // How many requests were answered meanwhile. If one had to wait for the writes of a conversation, there would be
     // about as many as conversations.

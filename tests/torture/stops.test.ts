@@ -36,7 +36,7 @@ const ENDS = [
 const figures = new Figures('stops');
 afterAll(() => figures.tell());
 
-const endOf = ({ status, error }: RunRecord): string => (status === 'failed' ? (error?.code ?? '') : status);
+const outcomeOf = ({ status, error }: RunRecord): string => (status === 'failed' ? (error?.code ?? '') : status);
 
 test(
   `${RUNS} runs end on a server that is killed and stopped with its engines (seed ${SEED})`,
@@ -101,15 +101,15 @@ test(
     expect(twice(answersTold(traced)), 'answers that engines were told twice').toEqual([]);
     expect(twice(readApproved(world)), 'approved commands that were run twice').toEqual([]);
     for (const run of runs) {
-      const found = kept.find((each) => each.run_id === run.runId);
-      if (!found) continue;
-      expect(run.canceled ? ['canceled'] : ENDS, `${run.kind} ${run.runId}: ${found.error?.message}`).toContain(
-        endOf(found),
+      const stored = kept.find((each) => each.run_id === run.runId);
+      if (!stored) continue;
+      expect(run.canceled ? ['canceled'] : ENDS, `${run.kind} ${run.runId}: ${stored.error?.message}`).toContain(
+        outcomeOf(stored),
       );
-      figures.add(`runs ${endOf(found)}`);
-      expect([run.runId, run.lastSeq], 'nobody missed an event').toEqual([run.runId, found.heads.fcmp_seq]);
+      figures.add(`runs ${outcomeOf(stored)}`);
+      expect([run.runId, run.lastSeq], 'nobody missed an event').toEqual([run.runId, stored.heads.fcmp_seq]);
       figures.add('events watched', run.lastSeq);
-      await expectWhole(world, world, run, found.status);
+      await expectWhole(world, world, run, stored.status);
     }
     await withData(world.site, async ({ store }) => {
       for (const [id, runId] of taken) {

@@ -33,38 +33,38 @@ const KINDS = [
   {
     file: 'ended/attempts/2/stdout.log',
     written: 'appended; on the disk before the state',
-    found: ['hashes', 'cover'],
+    findings: ['hashes', 'cover'],
   },
   {
     file: 'ended/attempts/2/stderr.log',
     written: 'appended; on the disk before the state',
-    found: ['hashes', 'cover'],
+    findings: ['hashes', 'cover'],
   },
-  { file: 'ended/rasp.jsonl', written: 'appended after the database', found: [] },
-  { file: 'ended/fcmp.jsonl', written: 'appended after the database', found: [] },
-  { file: 'ended/result.json', written: 'replaced; on the disk before the state', found: ['result'] },
-  { file: 'ended/attempts/2/command.json', written: 'once; for people', found: [] },
+  { file: 'ended/rasp.jsonl', written: 'appended after the database', findings: [] },
+  { file: 'ended/fcmp.jsonl', written: 'appended after the database', findings: [] },
+  { file: 'ended/result.json', written: 'replaced; on the disk before the state', findings: ['result'] },
+  { file: 'ended/attempts/2/command.json', written: 'once; for people', findings: [] },
   {
     file: 'waits/attempts/1/stdout.log',
     written: 'appended; on the disk before the state',
-    found: ['hashes', 'cover'],
+    findings: ['hashes', 'cover'],
   },
-  { file: 'waits/rasp.jsonl', written: 'appended after the database', found: [] },
+  { file: 'waits/rasp.jsonl', written: 'appended after the database', findings: [] },
   {
     file: 'cut/attempts/1/stdout.log',
     written: 'appended before the database; not synced while a turn runs',
-    found: ['hashes', 'cover', 'conversation'],
+    findings: ['hashes', 'cover', 'conversation'],
   },
-  { file: 'cut/rasp.jsonl', written: 'appended after the database', found: [] },
+  { file: 'cut/rasp.jsonl', written: 'appended after the database', findings: [] },
   {
     file: 'stays/agents/main/runtime/events.jsonl',
     written: 'appended; on the disk before the state',
-    found: ['hashes', 'cover'],
+    findings: ['hashes', 'cover'],
   },
-  { file: 'stays/agents/main/runtime/requests.jsonl', written: 'appended before it is sent; never read', found: [] },
-  { file: 'stays/agents/main/session.json', written: 'replaced', found: [] },
-  { file: 'stays/fcmp.jsonl', written: 'appended after the database', found: [] },
-  { file: 'writer.json', written: 'replaced; for people', found: [] },
+  { file: 'stays/agents/main/runtime/requests.jsonl', written: 'appended before it is sent; never read', findings: [] },
+  { file: 'stays/agents/main/session.json', written: 'replaced', findings: [] },
+  { file: 'stays/fcmp.jsonl', written: 'appended after the database', findings: [] },
+  { file: 'writer.json', written: 'replaced; for people', findings: [] },
 ] as const;
 
 type Name = 'ended' | 'waits' | 'cut' | 'stays';
@@ -155,7 +155,7 @@ const STATES: Readonly<Record<Name, string>> = {
   stays: 'waiting_user',
 };
 
-describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, found }) => {
+describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, findings }) => {
   test.each(TEARS)('%s', async (how, tear) => {
     const whole = readBytes(pathOf(original, file));
     for (const at of placesIn(whole, file.length + how.length)) {
@@ -169,7 +169,7 @@ describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, found }
         const findings = await findingsOf(bench, ids[name]);
         if (findings.length === 0) continue;
         torn.push(name);
-        expect(found, `${name}: ${where}`).toEqual(expect.arrayContaining(findings));
+        expect(findings, `${name}: ${where}`).toEqual(expect.arrayContaining(findings));
       }
       // Nothing is said of others.
       expect(
@@ -177,7 +177,7 @@ describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, found }
         where,
       ).toEqual([]);
       // What had been taken as evidence is missed, and told.
-      if (found.length > 0 && !file.startsWith('cut/')) expect(torn, where).toHaveLength(1);
+      if (findings.length > 0 && !file.startsWith('cut/')) expect(torn, where).toHaveLength(1);
       figures.add(how === 'cut' ? 'cuts' : 'zero-filled ends');
       if (torn.length > 0) figures.add('losses told');
       await bench.close();
@@ -226,8 +226,8 @@ test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SE
     cpSync(before, copy, { recursive: true });
     writeFileSync(join(copy, wal), tear(written, at));
     const data = await openDataDir(join(copy, 'data'), { pid: process.pid });
-    const found = await data.store.loadRun(ids.waits);
-    expect({ ...found, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({
+    const run = await data.store.loadRun(ids.waits);
+    expect({ ...run, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({
       ...run,
       cancel_requested: null,
       updated_at: 0,
@@ -279,13 +279,13 @@ test.each(SERVED)(`a server starts, or names the file: %s (seed ${SEED})`, { tim
     // Of a replacement that was cut off there may be this, too.
     writeFileSync(join(site.data, `${file}.new`), text.slice(0, 3));
     const server = start(site, ['serve', '--json', '--port', '0']);
-    const begun = await server.waitFor('"type":"serving"').then(
+    const serves = await server.waitFor('"type":"serving"').then(
       () => true,
       () => false,
     );
     server.child.kill('SIGTERM');
     const { code, stdout, stderr } = await server.ended;
-    if (begun) expect([code, stderr.includes('internal error')]).toEqual([0, false]);
+    if (serves) expect([code, stderr.includes('internal error')]).toEqual([0, false]);
     else expect(stdout + stderr).toMatch(new RegExp(`DATA_DIR_UNUSABLE.*${file.replace('.', '\\.')}`));
     figures.add('torn files of a server');
   }

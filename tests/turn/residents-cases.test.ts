@@ -102,11 +102,11 @@ test('a process that is being ended is not handed over: the caller waits for its
   expect([residents.has('run_1'), residents.count, residents.kept()]).toEqual([false, 0, ['run_1']]);
   expect([residents.waiterOf('run_1'), timers.lengths()]).toEqual([waiter, []]);
   let taken: unknown = 'nothing yet';
-  const take = residents.claim('run_1').then((result) => (taken = result));
+  const claim = residents.claim('run_1').then((result) => (taken = result));
   await tick();
   expect(taken).toBe('nothing yet');
   waiter.closing.open();
-  await Promise.all([end, take]);
+  await Promise.all([end, claim]);
   expect([taken, waiter.closes, ended, residents.kept()]).toEqual([null, 1, ['run_1'], []]);
 });
 

@@ -68,11 +68,11 @@ test('the same answer with the same key never answers the next question', async 
 test('cancel leaves the run of another worker alone, and reports the result of its own', async () => {
   const site = createSite();
   const other = await waiting(site, '[[ask Other?]]');
-  const played = await startDetached(site, 'rehearsal', '[[answer At work.]][[hang]]');
+  const started = await startDetached(site, 'rehearsal', '[[answer At work.]][[hang]]');
   await untilEngine(site);
   expect((await parley(site, ['cancel', other])).code).toBe(1);
-  expect((await listRuns(site)).find(({ run_id: id }) => id === played)?.status).toBe('running');
-  expect((await parley(site, ['cancel', played])).code).toBe(0);
+  expect((await listRuns(site)).find(({ run_id: id }) => id === started)?.status).toBe('running');
+  expect((await parley(site, ['cancel', started])).code).toBe(0);
   await untilFree(site);
   const again = await parley(site, ['cancel', await startAndEnd(site)]);
   expect({ code: again.code, told: again.stderr.includes('has already succeeded') }).toEqual({ code: 1, told: true });

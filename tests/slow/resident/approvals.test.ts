@@ -252,7 +252,7 @@ describe('when the asking process has exited', () => {
       await vi.waitFor(async () => expect((await bench.data.store.loadRun(asked.run_id))?.status).toBe('succeeded'), {
         timeout: 20_000,
       });
-      await bench.settled(asked);
+      await bench.waitUntilIdle(asked);
       expect(bench.commands()).toEqual([]);
       expect(dataOf(await bench.events(asked), 'interaction.auto_decide.timeout')).toMatchObject([
         { policy: 'decline' },
@@ -298,7 +298,7 @@ test.each([
     expect(sent()).not.toContain('"decision":"accept"');
     expect(bench.commands()).toEqual([]);
     gate.open();
-    expect((await bench.settled(asked)).status).toBe('succeeded');
+    expect((await bench.waitUntilIdle(asked)).status).toBe('succeeded');
     expect(sent()).toContain('"decision":"accept"');
     expect(bench.commands()).toHaveLength(1);
     await bench.close();

@@ -55,9 +55,9 @@ async function expectReadAgain(bench: ResidentBench, run: RunRecord): Promise<vo
       ...parser.finish(),
     ];
     again.push(
-      ...drafts.map(({ type, data: told, range }) => ({
+      ...drafts.map(({ type, data: data, range }) => ({
         type,
-        data: JSON.parse(JSON.stringify(told)) as Json,
+        data: JSON.parse(JSON.stringify(data)) as Json,
         range: range && { attempt, ...range },
       })),
     );
@@ -120,7 +120,7 @@ test('finish ends a conversation, and the process that was kept for it', async (
     expect(processesOf(run.run_id)).not.toEqual([]);
     const { interaction_id: id } = await bench.pending(run);
     await bench.orchestrator.reply(run.run_id, { interaction_id: id, finish: true });
-    expect((await bench.settled(run)).status).toBe('succeeded');
+    expect((await bench.waitUntilIdle(run)).status).toBe('succeeded');
   }));
 
 test('only the latest waiting processes up to the limit are kept; the other runs can still be answered', async () =>
@@ -220,16 +220,16 @@ test('silence declines a form', async () =>
     await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('succeeded'), {
       timeout: 20_000,
     });
-    await bench.settled(run);
+    await bench.waitUntilIdle(run);
     expect(answersIn(bench, run)).toEqual([{ action: 'decline', content: null, _meta: null }]);
     expect(dataOf(await bench.events(run), 'interaction.auto_decide.timeout')).toMatchObject([{ policy: 'decline' }]);
   }));
 
-test.each<{ given: Json; answer: JsonObject }>([
-  { given: { confirm: false }, answer: { action: 'accept', content: { confirm: false }, _meta: null } },
-  { given: { decision: 'decline' }, answer: { action: 'decline', content: null, _meta: null } },
-  { given: { decision: 'cancel' }, answer: { action: 'cancel', content: null, _meta: null } },
-])('a form that is answered with $given', async ({ given, answer }) =>
+test.each<{ response: Json; answer: JsonObject }>([
+  { response: { confirm: false }, answer: { action: 'accept', content: { confirm: false }, _meta: null } },
+  { response: { decision: 'decline' }, answer: { action: 'decline', content: null, _meta: null } },
+  { response: { decision: 'cancel' }, answer: { action: 'cancel', content: null, _meta: null } },
+])('a form that is answered with $response', async ({ response, answer }) =>
   withBench(async (bench) => {
     const run = await bench.play('[[form1 Delete everything?]] [[done 1]]');
     expect((await bench.pending(run)).question['prompt']).toBe(
@@ -240,7 +240,7 @@ test.each<{ given: Json; answer: JsonObject }>([
       await expect(bench.orchestrator.reply(run.run_id, { interaction_id: id, response: bogus })).rejects.toMatchObject(
         { code: 'INVALID_ARGUMENT' },
       );
-    await bench.reply(run, given);
+    await bench.reply(run, response);
     expect(answersIn(bench, run)).toEqual([answer]);
   }),
 );

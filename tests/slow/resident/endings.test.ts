@@ -57,7 +57,7 @@ test('a run that is canceled while it waits ends its process, and what that has 
     const run = await bench.play('[[parallel echo a | echo b]]');
     expect(processesOf(run.run_id)).not.toEqual([]);
     await bench.orchestrator.cancel(run.run_id);
-    expect((await bench.settled(run)).status).toBe('canceled');
+    expect((await bench.waitUntilIdle(run)).status).toBe('canceled');
     const events = await bench.events(run);
     expect(dataOf(events, 'lifecycle.process.ended')).toHaveLength(1);
     expect(events.slice(-3).map(({ event }) => event.type)).toEqual([
@@ -84,7 +84,7 @@ test.each(['[[hang]]', '[[work 60000]]', '[[say One.]] [[noise 2000]] [[hang]]']
         { timeout: 20_000 },
       );
       expect((await bench.orchestrator.cancel(runId)).status).toBe('canceled');
-      await bench.settled({ run_id: runId });
+      await bench.waitUntilIdle({ run_id: runId });
     }),
 );
 
@@ -218,7 +218,7 @@ describe('after a restart', () => {
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
     expect(dataOf(await bench.events(failed), 'agent.message.final')).toMatchObject([{ text: 'One.' }]);
     const next = await bench.orchestrator.continueFrom(runId, { prompt: 'Go on. [[done 5]]' });
-    expect(await bench.settled(next)).toMatchObject({ status: 'succeeded', result: 5 });
+    expect(await bench.waitUntilIdle(next)).toMatchObject({ status: 'succeeded', result: 5 });
     await bench.close();
   });
 });

@@ -39,7 +39,7 @@ test.each([
 ])('%s ends it', async (name, code) => {
   const bench = await openHanging();
   const runId = await begin(bench, { [name]: 1 });
-  expect(await bench.settled({ run_id: runId })).toMatchObject({ status: 'failed', error: { code } });
+  expect(await bench.waitUntilIdle({ run_id: runId })).toMatchObject({ status: 'failed', error: { code } });
   await bench.close();
 });
 

@@ -173,7 +173,7 @@ test('where nobody has to answer, the policy decides at the deadline, and the pr
   await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('succeeded'), {
     timeout: 20_000,
   });
-  await bench.settled(run);
+  await bench.waitUntilIdle(run);
   expect(await bench.pids(run)).toEqual([pid]);
 });
 
@@ -240,7 +240,7 @@ test('a session lost with its process cannot be continued; a retry starts from t
     code: 'NO_SESSION',
   });
   const again = await bench.orchestrator.retry(run.run_id);
-  expect((await bench.settled(again)).status).toBe('waiting_user');
+  expect((await bench.waitUntilIdle(again)).status).toBe('waiting_user');
   expect((await bench.pending(again)).question).toMatchObject({ kind: 'approval' });
 });
 
@@ -248,7 +248,7 @@ test('one that is canceled while it waits is canceled, not lost', async () => {
   const bench = await openSticky('cannot resume');
   const run = await bench.play(ASK);
   expect((await bench.orchestrator.cancel(run.run_id)).status).toBe('canceled');
-  await bench.settled(run);
+  await bench.waitUntilIdle(run);
 });
 
 test('after a restart the process has exited, and the run failed with SESSION_RESUME_FAILED', async () => {

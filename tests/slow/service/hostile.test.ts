@@ -57,8 +57,8 @@ const line = (request: string, headers: readonly string[] = [], body = '') =>
 const keptOpen = (request: string) => request.replace('Connection: close\r\n', '');
 const post = (body: string, headers: readonly string[] = ['Content-Type: application/json']) =>
   line('POST /v1/runs', [...headers, `Content-Length: ${Buffer.byteLength(body)}`], body);
-const refused = async (given: Response | Promise<Response>, code?: Parameters<typeof expectRefused>[1]) => {
-  const answer = await given;
+const refused = async (response: Response | Promise<Response>, code?: Parameters<typeof expectRefused>[1]) => {
+  const answer = await response;
   expectRefused({ status: answer.status, body: await answer.text() }, code);
 };
 const watched = () => (served.bench.orchestrator.wakeups as CommitWakeups).watched;
@@ -308,23 +308,23 @@ describe('places', () => {
     const routes = (await served.routes()).filter(([, path]) => path.includes('{id}'));
     expect(routes.length).toBeGreaterThan(12);
     for (const [method, path] of routes)
-      for (const way of WAYS) {
+      for (const attack of WAYS) {
         const body = method === 'POST' ? '{"prompt":"x","interaction_id":"x"}' : '';
         const answer = await ask(
           served.url,
           line(
-            `${method} ${path.replace('{id}', way)}`,
+            `${method} ${path.replace('{id}', attack)}`,
             body ? ['Content-Type: application/json', `Content-Length: ${body.length}`] : [],
             body,
           ),
         );
         expectRefused(answer);
-        expect([400, 404, 405], `${method} ${path} ${way}`).toContain(answer.status);
+        expect([400, 404, 405], `${method} ${path} ${attack}`).toContain(answer.status);
       }
   });
 
   test('no path of a file leads out of the run', async () => {
-    for (const way of [
+    for (const attack of [
       ...WAYS,
       '..%2f..%2ftoken',
       'workspace%2f..%2f..%2f..%2ftoken',
@@ -337,7 +337,7 @@ describe('places', () => {
       '%2f',
       '..%2f',
     ]) {
-      const answer = await ask(served.url, line(`GET /v1/runs/${runId}/files/content?path=${way}`));
+      const answer = await ask(served.url, line(`GET /v1/runs/${runId}/files/content?path=${attack}`));
       expectRefused(answer);
     }
   });
@@ -604,13 +604,13 @@ describe('slowness', () => {
       const head =
         `POST /v1/runs HTTP/1.1\r\nHost: ${there}\r\nAuthorization: Bearer ` +
         `${slow.token}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n`;
-      const begun = [
+      const pending = [
         ...Array.from({ length: 20 }, () => ask(slow.url, head)),
         ...Array.from({ length: 20 }, () => ask(slow.url, `${head}\r\n{"engine"`)),
         ask(slow.url, 'G'),
       ];
       for (let count = 0; count < 10; count += 1) expect((await slow.client.list()).runs).toEqual([]);
-      for (const answer of await Promise.all(begun)) expectRefused(answer, 'REQUEST_TIMEOUT');
+      for (const answer of await Promise.all(pending)) expectRefused(answer, 'REQUEST_TIMEOUT');
       expect(slow.logged.join('')).not.toMatch(/"level":[56]0|INTERNAL/);
       expect((await slow.client.list()).runs).toEqual([]);
     } finally {

@@ -132,13 +132,13 @@ describe(`002-04: of ${CLIENTS} clients and ${EVENTS} events`, () => {
 
 // What there is, as one knows it who lists when told to begin, and then only hears of changes.
 async function followRuns(client: ParleyClient, signal: AbortSignal, known: Map<string, RunView>): Promise<void> {
-  const take = (run: RunView): void => {
+  const receive = (run: RunView): void => {
     const before = known.get(run.run_id);
     if (!before || before.rasp_seq <= run.rasp_seq) known.set(run.run_id, run);
   };
   for await (const change of client.runChanges({ signal })) {
-    if (change.type === 'run') take(change.run);
-    if (change.type === 'ready') for (const run of (await client.list({ limit: 500 })).runs) take(run);
+    if (change.type === 'run') receive(change.run);
+    if (change.type === 'ready') for (const run of (await client.list({ limit: 500 })).runs) receive(run);
   }
 }
 

@@ -56,8 +56,8 @@ async function fill(site: Site, count: number): Promise<string[]> {
     const sessions = join(run.spec.home ?? '', '.parley-rehearsal', 'sessions');
     mkdirSync(sessions, { recursive: true });
     writeFileSync(join(sessions, `${SESSION}.json`), '{}');
-    const begun = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, epoch: 1 });
-    if (!begun.applied) throw new Error('the chart has changed');
+    const started = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, epoch: 1 });
+    if (!started.applied) throw new Error('the chart has changed');
     const [id, askedAt] = [ids.interaction(), systemClock.now()];
     const question = {
       interaction_id: id,
@@ -67,7 +67,7 @@ async function fill(site: Site, count: number): Promise<string[]> {
       options: [],
       asked_at: new Date(askedAt).toISOString(),
     } as const;
-    await applyRunEvent(deps, begun.run, {
+    await applyRunEvent(deps, started.run, {
       event: 'turn.needs_input',
       facts: FACTS,
       before: [
@@ -186,7 +186,7 @@ test(
   },
 );
 
-function settle(site: Site, graceSec: number): void {
+function writeGrace(site: Site, graceSec: number): void {
   mkdirSync(site.data, { recursive: true, mode: 0o700 });
   writeFileSync(join(site.data, 'config.json'), JSON.stringify({ shutdown_grace_sec: graceSec }));
 }
@@ -194,7 +194,7 @@ function settle(site: Site, graceSec: number): void {
 describe('SIGTERM', () => {
   test('a running turn gets its time, then ends; waiting runs stay; streams end and resume on restart', async () => {
     const site = createSite();
-    settle(site, 1);
+    writeGrace(site, 1);
     const first = await startServer(site, ['--port', String(await steadyPort())]);
     const { run_id: waits } = await first.client.create({
       engine: 'rehearsal',
@@ -236,7 +236,7 @@ describe('SIGTERM', () => {
 
   test('a turn that is done in time is done, and meanwhile nothing new is taken', async () => {
     const site = createSite();
-    settle(site, 600);
+    writeGrace(site, 600);
     const { client, child, ended } = await startServer(site);
     const { run_id: id } = await client.create({
       engine: 'rehearsal',
@@ -257,7 +257,7 @@ describe('SIGTERM', () => {
 
   test('a second signal hurries', async () => {
     const site = createSite();
-    settle(site, 600);
+    writeGrace(site, 600);
     const { client, child, ended } = await startServer(site);
     const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: '[[answer At work.]][[hang]]' });
     const engine = await untilEngine(site);

@@ -124,8 +124,8 @@ const METHODS = {
       thread.active.steer(input, clientUserMessageId);
       return;
     }
-    const given = { cwd, approvalPolicy, approvalsReviewer, sandbox: sandboxPolicy, model };
-    thread.set(Object.fromEntries(Object.entries(given).filter(([, value]) => value != null)));
+    const settings = { cwd, approvalPolicy, approvalsReviewer, sandbox: sandboxPolicy, model };
+    thread.set(Object.fromEntries(Object.entries(settings).filter(([, value]) => value != null)));
     const turn = new Turn(thread, input, clientUserMessageId);
     answer(id, { turn: turn.accepted });
     void turn.play();

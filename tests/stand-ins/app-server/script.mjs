@@ -41,8 +41,8 @@ const WORDS = {
 export function parseScript(prompt) {
   const steps = [];
   const opening = new RegExp(OPENING);
-  for (let found = opening.exec(prompt); found; found = opening.exec(prompt)) {
-    const directive = readDirective(prompt, found[1], opening.lastIndex);
+  for (let match = opening.exec(prompt); match; match = opening.exec(prompt)) {
+    const directive = readDirective(prompt, match[1], opening.lastIndex);
     if (!directive) continue;
     steps.push(directive.step);
     opening.lastIndex = directive.end;

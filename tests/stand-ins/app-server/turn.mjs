@@ -448,7 +448,7 @@ export class Turn {
   #execute(item, child) {
     this.#thread.commands.add(child);
     const begunAt = Date.now();
-    const told = child.ended.then(({ text, code }) => {
+    const reported = child.ended.then(({ text, code }) => {
       this.#thread.commands.delete(child);
       if (text !== '') this.#voice.tell('item/commandExecution/outputDelta', { itemId: item.id, delta: text });
       this.#voice.complete(item, {
@@ -460,7 +460,7 @@ export class Turn {
       this.#thread.called(item.id, `Process exited with code ${code}\nOutput:\n${text}`);
       this.#voice.pay();
     });
-    return Promise.race([told, this.#ended]);
+    return Promise.race([reported, this.#ended]);
   }
 
   #commandItem(id, command) {

@@ -71,8 +71,8 @@ export class Voice {
     return item;
   }
 
-  complete(begun, changes) {
-    const item = { ...begun, ...changes, completedAtMs: Date.now() };
+  complete(started, changes) {
+    const item = { ...started, ...changes, completedAtMs: Date.now() };
     this.#thread.add(this.#turnId, item);
     this.tell('item/completed', { item, completedAtMs: item.completedAtMs });
     this.#hasUnpaid = true;

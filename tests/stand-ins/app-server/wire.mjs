@@ -49,10 +49,10 @@ export function ask(method, params) {
 
 // What comes for it later is ignored.
 export function withdraw(id) {
-  settle(id);
+  resolveRequest(id);
 }
 
-function settle(id) {
+function resolveRequest(id) {
   const asked = waiting.get(id);
   if (!asked) return undefined;
   waiting.delete(id);
@@ -66,7 +66,7 @@ export async function listen(handle) {
     const message = readMessage(line);
     if (message === undefined) continue;
     if (typeof message.method === 'string') handle(message);
-    else if ('result' in message || 'error' in message) settle(message.id)?.(message);
+    else if ('result' in message || 'error' in message) resolveRequest(message.id)?.(message);
   }
 }
 
