@@ -1,4 +1,4 @@
-// codex app-server: all that a turn needs is said to it later, by requests.
+// The command for `codex app-server`. Everything that a turn needs is sent later, in requests.
 import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
 import { SETTINGS } from '../codex/command.js';
 

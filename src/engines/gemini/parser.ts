@@ -1,5 +1,5 @@
 // Profile gemini_json: reads both formats of the Gemini CLI. `-o stream-json` prints one event a line; `-o json` prints
-// one object at the end, so until a stream event comes the lines are held, and finish() takes them as a document.
+// one object at the end, so lines are buffered until a stream event comes, and finish() reads them as a document.
 // Success is a result with status "success" and no error event at all.
 import { asCount, asObject, asString, isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import { CONFIDENCE } from '../../rasp/confidence.js';
@@ -42,7 +42,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
   let sawError: string | null = null;
   let failure: EngineFailure | null = null;
   let lastMessage: string | null = null;
-  // Gemini does not name its messages: they are counted.
+  // Gemini does not name its messages, so they are numbered.
   let messages = 0;
   let messageId = '';
   let lastDelta: ByteRange | null = null;
@@ -67,7 +67,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     const event = decodeLine(out, text);
     if (!streaming && event && rules.has(event.type as string)) startStreaming();
     if (streaming) readDecodedLine(out, rules, event, text, terminated, hooks);
-    // A document this large is none: it goes out as lines, and what follows is read line by line.
+    // Too large for a document: the buffered lines are emitted, and the following lines are read one by one.
     else if (!held.add(text, terminated)) startStreaming();
   }
 
@@ -82,10 +82,10 @@ export function createGeminiReader(out: Emitter): ParserReader {
     else undecodable(out, text, terminated);
   }
 
-  // The pieces of a message end where something else begins: only then is it whole.
+  // The pieces of a message end where something else begins; only then is the message complete.
   function beforeEvent(event: JsonObject): void {
     if (event.type !== 'message' || event.role !== 'assistant') closeMessage();
-    // Usually the init line names the session; one that was lost or changed does not lose the conversation.
+    // Usually the init line names the session; a missing or changed init line does not lose the conversation.
     const id = event.type === 'init' ? undefined : asString(event.session_id);
     if (id && id !== out.sessionId) bind(id);
   }
@@ -158,7 +158,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     );
     const path = asString(asObject(input)?.file_path);
     if (status === 'completed' && kind === 'file_change' && path !== undefined) {
-      // write_file does not tell whether the file was there before.
+      // write_file does not report whether the file existed before.
       out.emit('artifact.file.changed', { path, kind: name === 'replace' ? 'update' : 'unknown' }, id);
     }
     // Gemini prints tool_use even for tools that do not exist, so only a successful result counts as a question.
@@ -169,7 +169,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
 
   function errorEvent(event: JsonObject): Drift | undefined {
     const text = asString(event.message);
-    // Even a warning counts against success: the loop detector prints one and ends with "success" and no answer.
+    // Even a warning rules out success: the loop detector prints one and ends with "success" and no answer.
     sawError = text ?? 'the engine reported an error';
     if (text === undefined) return drifted('message');
     if (event.severity === 'warning') out.emit('diagnostic.engine.warning', { message: text });
@@ -265,7 +265,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       if (typeof warning === 'string') out.emit('diagnostic.engine.warning', { message: warning }, null, confidence);
     }
     if (main.error !== undefined && main.error !== null) documentError(main.error, confidence);
-    // What had to be pieced together shows no success.
+    // A result that was pieced together does not prove success.
     else if (asString(main.response) !== undefined && !salvaged) result = 'success';
     damaged ||= salvaged;
     const stats = asObject(main.stats);
@@ -293,7 +293,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
   function readStderrObject(): void {
     const fragment = stderrTail.findObject();
     if (!fragment) return;
-    // The lines are out as raw already; what they say together carries the range of the one that completed it.
+    // The lines were already emitted as raw; the object has the range of the line that completes it.
     out.at(fragment.range);
     const id = asString(fragment.body.session_id);
     if (id) bind(id);
@@ -337,7 +337,7 @@ function streamUsage(stats: JsonObject): RaspData['agent.usage'] {
   };
 }
 
-// The object counts per model.
+// The object has one count per model.
 function documentUsage(stats: JsonObject): RaspData['agent.usage'] {
   const models = Object.values(asObject(stats.models) ?? {}).map((model) => asObject(asObject(model)?.tokens) ?? {});
   const sum = (member: string) => models.reduce((total, tokens) => total + (asCount(tokens[member]) ?? 0), 0);

@@ -1,4 +1,4 @@
-// iflow -p: --resume always with an id, because without one it opens a picker.
+// Builds `iflow -p`. --resume always has an id, because without one it opens a picker.
 import { asText } from '../as-text.js';
 import { fitsArgument, modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
@@ -26,7 +26,7 @@ function buildTurnCommand(spec: TurnSpec, resume: readonly string[]): EngineComm
   };
 }
 
-// In one word with the option where a leading dash would make the prompt an option itself.
+// One word with the option, because a leading dash would turn the prompt into an option.
 function promptArgs(prompt: string): string[] {
   return prompt.startsWith('-') ? [`--prompt=${prompt}`] : ['-p', prompt];
 }

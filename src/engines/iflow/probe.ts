@@ -1,4 +1,4 @@
-// Is iFlow there? Its CLI was shut down in April 2026; the parser was proved on recordings of the last version.
+// Finds iFlow. Its CLI was shut down in April 2026; the parser was tested on recordings of the last version.
 import type { ProbeRules } from '../engine.js';
 
 export const iflowProbe: ProbeRules = {

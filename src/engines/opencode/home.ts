@@ -1,4 +1,4 @@
-// OpenCode keeps everything under the XDG directories; all sessions are in one database, which mentions their ids.
+// OpenCode keeps everything under the XDG directories; all sessions are in one database that contains their ids.
 import { basename, join } from 'node:path';
 import { asObject, asString } from '../../kernel/json.js';
 import { parseCommentedJson } from '../commented-json.js';
@@ -35,10 +35,10 @@ export const opencodeHome: HomeRules = {
   settings: (user) => [
     { from: join(configOf(user), 'opencode'), to: 'config/opencode', only: /^(?:opencode|config)\.jsonc?$|\.md$/ },
     ...FOLDERS.map((name) => ({ from: join(configOf(user), 'opencode', name), to: `config/opencode/${name}` })),
-    // Commits are still the user's: git looks here too.
+    // Commits keep the user's identity: git reads these variables as well.
     { from: join(configOf(user), 'git'), to: 'config/git', only: GIT_FILES },
   ],
-  // A letter may be written as a number in JSON, and so hide the word.
+  // JSON may escape a letter as a number, which would hide the word.
   unstoppable: {
     what: 'plugins',
     folders: ['.opencode/plugin', '.opencode/plugins'],

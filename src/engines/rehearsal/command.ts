@@ -1,4 +1,4 @@
-// The bundled rehearsal program: the prompt goes by stdin, a new session gets an id of our choice.
+// Builds the command of the bundled rehearsal: the prompt goes on stdin, and we choose the id of a new session.
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 export const rehearsalCommand: CommandBuilder = {

@@ -1,4 +1,4 @@
-// The rehearsal comes with Parley: it is there as soon as Parley is built, in the version that the parser knows.
+// The rehearsal comes with Parley: it exists as soon as Parley is built, in the version that the parser knows.
 import { REHEARSAL_VERSION } from '../../rehearsal/version.js';
 import type { ProbeRules } from '../engine.js';
 

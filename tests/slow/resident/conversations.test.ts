@@ -55,7 +55,7 @@ async function expectReadAgain(bench: ResidentBench, run: RunRecord): Promise<vo
       ...parser.finish(),
     ];
     again.push(
-      ...drafts.map(({ type, data: data, range }) => ({
+      ...drafts.map(({ type, data, range }) => ({
         type,
         data: JSON.parse(JSON.stringify(data)) as Json,
         range: range && { attempt, ...range },
