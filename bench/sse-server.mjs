@@ -1,4 +1,4 @@
-// A server with one run of many stored events, in a separate process: serves until it gets the signal to stop, and
+// A server with one run of many stored events, in a separate process: serves until it receives the signal to stop, and
 // reports its cost.
 import { createServer } from 'node:http';
 import { pino } from 'pino';
@@ -40,7 +40,7 @@ await service.app.listen({ host: '127.0.0.1', port: 0 });
 const { port } = service.app.server.address();
 hosts.add(`127.0.0.1:${port}`);
 
-// The bare limit: the same bytes from memory, in the same pieces.
+// The bare limit: the same bytes from memory, in the same chunks.
 const pieces = [];
 {
   const lines = await bench.data.store.readJournal(runId, 'rasp', { limit: Number.MAX_SAFE_INTEGER });

@@ -1,5 +1,5 @@
-// Takes the pictures of the console in docs/images: the built server in a fresh data directory, scripted agents, a real
-// browser. Run it with `npm run picture` after the pages have changed.
+// Takes the screenshots of the console in docs/images: the built server in a fresh data directory, scripted agents, a
+// real browser. Run it with `npm run picture` after the pages have changed.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { addToken } from '../dist/service/access/tokens.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const site = mkdtempSync(join(tmpdir(), 'parley-picture-'));
 const data = join(site, 'data');
-// It is seen in the pictures.
+// Visible in the screenshots.
 const shop = process.env.PARLEY_PICTURE_FOLDER ?? join(site, 'shop');
 const standIn = (name) => join(root, 'tests/stand-ins/bin', name);
 const env = {
@@ -83,7 +83,7 @@ try {
     const page = await (
       await browser.newContext({ viewport: { width: 1180, height: 760 }, baseURL: url, ...options })
     ).newPage();
-    // As in a browser that was not asked yet; one without a screen has decided for itself.
+    // Like a browser that was not asked yet; a headless one has denied permission itself.
     await page.addInitScript(`Object.defineProperty(Notification, 'permission', { get: () => 'default' })`);
     await page.context().request.post(`${url}/v1/sign-in`, { headers: { origin: url }, data: { token } });
     await page.goto(path);

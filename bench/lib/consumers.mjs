@@ -1,11 +1,11 @@
-// Starts lib/consume.mjs for one turn, on the core that the engine does not have, and makes figures of what it tells.
+// Starts lib/consume.mjs for one turn, on the core that the engine does not use, and computes figures from its report.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { isPinned, newFolder, removeFolder } from './systems.mjs';
 
 const CONSUME = fileURLToPath(new URL('./consume.mjs', import.meta.url));
-// In the dialect of Codex one more than was asked for: it says that it is done.
+// The dialect of Codex has one more message than requested, which reports the end.
 const isCodex = (consumer) => consumer !== 'acp-sdk';
 
 export async function consume(consumer, { events: asked, bytes }) {

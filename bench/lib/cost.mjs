@@ -2,7 +2,7 @@
 // /proc.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
-// Linux counts in hundredths of a second for every program, whatever its clock does inside.
+// Linux counts in hundredths of a second for every program, whatever its internal clock is.
 const TICK_US = 10_000;
 
 function read(path) {
@@ -13,7 +13,7 @@ function read(path) {
   }
 }
 
-// Microseconds of processor time so far, of the process alone.
+// Microseconds of processor time so far, without child processes.
 export function cpuOf(pid) {
   const stat = read(`/proc/${pid}/stat`);
   if (stat === null) return null;
@@ -29,7 +29,7 @@ function kilobytes(path, name) {
 // MiB in use now.
 export const memoryOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmRSS');
 
-// MiB at most, since the process began.
+// The peak in MiB since the process started.
 export const peakOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmHWM');
 
 // MiB, with shared memory counted proportionally.
@@ -58,7 +58,7 @@ export function childrenOf(pid) {
     })
     .filter((row) => row !== null);
   const pids = [pid];
-  // Grows while it is walked.
+  // Grows during the iteration.
   for (const parent of pids) for (const row of rows) if (row.parent === parent) pids.push(row.pid);
   return pids.slice(1);
 }

@@ -130,7 +130,7 @@ async function starve(site: Site, options: CallOptions, makeRoom: () => void): P
   expect((await again.ended).code).toBe(0);
   expect((await parley(site, ['verify', '--all'])).code).toBe(0);
   figures.add('runs taken', taken.runs.length);
-  figures.add('answers taken', taken.answers.length);
+  figures.add('answers accepted', taken.answers.length);
 }
 
 describe(`a server without disk space (seed ${SEED})`, () => {

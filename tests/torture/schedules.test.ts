@@ -194,7 +194,7 @@ class Schedule {
 
   #take(sent: Sent): void {
     this.#taken.push(sent);
-    figures.add('answers taken');
+    figures.add('answers accepted');
   }
 
   async #reply(): Promise<void> {

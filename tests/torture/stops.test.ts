@@ -67,7 +67,7 @@ test(
       () => isDone,
       async (runId, id, again) => {
         taken.set(id, runId);
-        figures.add('answers taken');
+        figures.add('answers accepted');
         if (taken.size % 3 === 0 && (await again())) figures.add('answers sent twice');
       },
     );
