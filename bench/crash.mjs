@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { formatNumber } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { newFolder, removeFolder } from './lib/systems.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -57,7 +57,7 @@ export default {
       ['Parley, killed', 'cases killed'],
     ].map(([who, what]) => ({
       aim: `${who}: no stuck run, no double resume, no lost answer`,
-      got: `${formatNumber(of(who, 'wrong'))} wrong of ${formatNumber(of(who, what))} a round`,
+      got: `${format(of(who, 'wrong'))} wrong of ${format(of(who, what))} a round`,
       reached: of(who, 'wrong') === 0,
     })),
 };

@@ -2,7 +2,7 @@
 // noise on stderr.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sum, formatNumber } from './lib/figures.mjs';
+import { sum, format } from './lib/figures.mjs';
 import { readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { newFolder, openCodexSdk, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
@@ -55,8 +55,8 @@ export default {
     {
       aim: 'no turn, line or byte lost',
       got:
-        `${formatNumber(of('Parley', 'turns lost'))}, ${formatNumber(of('Parley', 'good lines lost'))}, ` +
-        `${formatNumber(of('Parley', 'bytes unaccounted'))}`,
+        `${format(of('Parley', 'turns lost'))}, ${format(of('Parley', 'good lines lost'))}, ` +
+        `${format(of('Parley', 'bytes unaccounted'))}`,
       reached: ['turns lost', 'good lines lost', 'bytes unaccounted'].every((name) => of('Parley', name) === 0),
     },
   ],

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { median, now, share, formatNumber } from './lib/figures.mjs';
+import { median, now, share, format } from './lib/figures.mjs';
 import { readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { open } from './lib/open-runs.mjs';
@@ -122,12 +122,12 @@ export default {
   aims: (of) => [
     {
       aim: 'at most 10 ms more than the bare start until the first event is stored',
-      got: `${formatNumber(of('Parley, in the process', 'added ms'))} ms`,
+      got: `${format(of('Parley, in the process', 'added ms'))} ms`,
       reached: of('Parley, in the process', 'added ms') <= 10,
     },
     {
       aim: 'at most 10 ms more until a client has it over HTTP',
-      got: `${formatNumber(of('Parley, over HTTP', 'added ms'))} ms`,
+      got: `${format(of('Parley, over HTTP', 'added ms'))} ms`,
       reached: of('Parley, over HTTP', 'added ms') <= 10,
     },
   ],

@@ -1,7 +1,7 @@
 // Events to a consumer in the same process: the bare loop, other SDKs, our parser alone, and all of Parley with
 // storage.
 import { consume } from './lib/consumers.mjs';
-import { formatNumber } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { absent, acpSdk, peer } from './lib/peers.mjs';
 
 const EVENTS = 100_000;
@@ -41,14 +41,14 @@ export default {
   aims: (of) => [
     {
       aim: 'the parser costs at most twice as much per event as the Codex SDK',
-      got: `${formatNumber(of("Parley's parser", 'µs/event') / of('codex-sdk', 'µs/event'))} times`,
+      got: `${format(of("Parley's parser", 'µs/event') / of('codex-sdk', 'µs/event'))} times`,
       reached: of("Parley's parser", 'µs/event') <= 2 * of('codex-sdk', 'µs/event'),
     },
     {
       aim: '100,000 events/s with envelope and raw_ref, at most 10 µs each',
       got:
-        `${formatNumber(of("Parley's parser", 'events/s'))} and ${formatNumber(of("Parley's parser", 'µs/event'))} µs parsed; ` +
-        `${formatNumber(of('Parley, all stored', 'events/s'))} and ${formatNumber(of('Parley, all stored', 'µs/event'))} µs ` +
+        `${format(of("Parley's parser", 'events/s'))} and ${format(of("Parley's parser", 'µs/event'))} µs parsed; ` +
+        `${format(of('Parley, all stored', 'events/s'))} and ${format(of('Parley, all stored', 'µs/event'))} µs ` +
         'stored',
       reached: of('Parley, all stored', 'events/s') >= 100_000 && of('Parley, all stored', 'µs/event') <= 10,
     },

@@ -4,7 +4,7 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cpuOf, grown, memoryOf } from './lib/cost.mjs';
-import { median, now, share, sum, formatNumber } from './lib/figures.mjs';
+import { median, now, share, sum, format } from './lib/figures.mjs';
 import { lossOf, readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { startParley, startSandboxAgent, withServer } from './lib/systems.mjs';
@@ -58,8 +58,8 @@ export default {
     {
       aim: 'p99 below 100 ms, none lost, none twice',
       got:
-        `${formatNumber(of('Parley', 'ms p99'))} ms, ${formatNumber(of('Parley', 'lost'))} lost, ` +
-        `${formatNumber(of('Parley', 'twice'))} twice`,
+        `${format(of('Parley', 'ms p99'))} ms, ${format(of('Parley', 'lost'))} lost, ` +
+        `${format(of('Parley', 'twice'))} twice`,
       reached: of('Parley', 'ms p99') < 100 && of('Parley', 'lost') === 0 && of('Parley', 'twice') === 0,
     },
   ],

@@ -1,6 +1,6 @@
 // A reader that reconnects with the number of its last event: how much of the missed events it receives, and how soon.
 import { Agent } from 'node:http';
-import { now, formatNumber } from './lib/figures.mjs';
+import { now, format } from './lib/figures.mjs';
 import { lossOf, readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { newFolder, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
@@ -92,8 +92,8 @@ export default {
     {
       aim: 'everything is replayed, the first event within 20 ms',
       got:
-        `${formatNumber(of('Parley', 'replayed %'))} %, ${formatNumber(of('Parley', 'twice'))} twice, ` +
-        `${formatNumber(of('Parley', 'ms to first'))} ms early, ${formatNumber(of('Parley', 'ms to first, late'))} ms late`,
+        `${format(of('Parley', 'replayed %'))} %, ${format(of('Parley', 'twice'))} twice, ` +
+        `${format(of('Parley', 'ms to first'))} ms early, ${format(of('Parley', 'ms to first, late'))} ms late`,
       reached:
         of('Parley', 'lost') === 0 &&
         of('Parley', 'twice') === 0 &&

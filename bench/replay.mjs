@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { createTurnParser, findEngine } from '../dist/engines/registry.js';
 import { EventBuffer } from '../dist/journal/event-buffer.js';
 import { createStamp } from '../dist/rasp/stamp.js';
-import { formatNumber } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { newFolder, removeFolder, startParley } from './lib/systems.mjs';
 
@@ -44,8 +44,8 @@ export default {
     {
       aim: 'nothing differs',
       got:
-        `${formatNumber(of('Parley', 'events differing'))} of ${formatNumber(of('Parley', 'events compared'))} events, ` +
-        `${formatNumber(of('Parley', 'FCMP differing'))} of FCMP`,
+        `${format(of('Parley', 'events differing'))} of ${format(of('Parley', 'events compared'))} events, ` +
+        `${format(of('Parley', 'FCMP differing'))} of FCMP`,
       reached: of('Parley', 'events differing') === 0 && of('Parley', 'FCMP differing') === 0,
     },
   ],

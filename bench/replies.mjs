@@ -1,6 +1,6 @@
 // Sends a hundred concurrent answers to one question, one answer to an answered question, and one to a question that
 // was never asked.
-import { formatNumber } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
@@ -44,8 +44,8 @@ export default {
     {
       aim: 'exactly one is accepted, none that is late, none to an unknown question',
       got:
-        `${formatNumber(of('Parley', 'accepted'))}, ${formatNumber(of('Parley', 'late accepted'))}, ` +
-        `${formatNumber(of('Parley', 'unknown accepted'))}`,
+        `${format(of('Parley', 'accepted'))}, ${format(of('Parley', 'late accepted'))}, ` +
+        `${format(of('Parley', 'unknown accepted'))}`,
       reached:
         of('Parley', 'accepted') === 1 && of('Parley', 'late accepted') === 0 && of('Parley', 'unknown accepted') === 0,
     },

@@ -1,5 +1,5 @@
 // A reader of a thousand events a second while a hundred thousand are printed, which then reads as fast as it can.
-import { formatNumber } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { grown, memoryOf, peakOf } from './lib/cost.mjs';
 import { countFrames, lossOf, readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
@@ -55,8 +55,8 @@ export default {
     {
       aim: 'none lost, none twice, and less than 64 MiB more memory',
       got:
-        `${formatNumber(of('Parley', 'lost'))} lost, ${formatNumber(of('Parley', 'twice'))} twice, ` +
-        `${formatNumber(of('Parley', 'grew MiB'))} MiB more`,
+        `${format(of('Parley', 'lost'))} lost, ${format(of('Parley', 'twice'))} twice, ` +
+        `${format(of('Parley', 'grew MiB'))} MiB more`,
       reached: of('Parley', 'lost') === 0 && of('Parley', 'twice') === 0 && of('Parley', 'grew MiB') < 64,
     },
   ],

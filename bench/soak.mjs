@@ -1,6 +1,6 @@
 // One server for a long time, as a bench: stores and draws the report of lib/soak-server.mjs.
 import soak from './lib/soak-server.mjs';
-import { formatNumber } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 
 const MIB = 1024 * 1024;
 
@@ -69,8 +69,8 @@ export default {
     {
       aim: 'memory and open files are flat, nothing is lost',
       got:
-        `${formatNumber(of('Parley', 'MiB, second quarter'))} to ${formatNumber(of('Parley', 'MiB, last quarter'))} MiB, ` +
-        `${formatNumber(of('Parley', 'open files, last quarter'))} files, ${formatNumber(of('Parley', 'lost'))} lost`,
+        `${format(of('Parley', 'MiB, second quarter'))} to ${format(of('Parley', 'MiB, last quarter'))} MiB, ` +
+        `${format(of('Parley', 'open files, last quarter'))} files, ${format(of('Parley', 'lost'))} lost`,
       reached: !verdict.includes('GROWING') && of('Parley', 'lost') === 0 && verdict.includes('are closed'),
     },
   ],

@@ -108,8 +108,8 @@ async function stored({ url, bare, runId, events, bytes }, request) {
   // collection.
   console.log(
     `sse: bounded by the server's one thread: it was busy ` +
-      `${Math.round(median(rows.map((row) => row.busy)) * 100)} % of that time, most of it with reading what is ` +
-      'stored and writing to the socket',
+      `${Math.round(median(rows.map((row) => row.busy)) * 100)} % of that time, mostly with reading stored ` +
+      'segments and writing to the socket',
   );
 }
 

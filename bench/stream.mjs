@@ -1,7 +1,7 @@
 // Events from the engine through a server to a client that reads as fast as it can, live.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { formatNumber } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { cpuOf, grown, peakOf, writtenOf } from './lib/cost.mjs';
 import { countFrames, lossOf, readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
@@ -83,14 +83,14 @@ export default {
   aims: (of) => [
     {
       aim: 'at least twice the events/s of sandbox-agent',
-      got: `${formatNumber(of('Parley', 'events/s') / of('sandbox-agent', 'events/s'))} times`,
+      got: `${format(of('Parley', 'events/s') / of('sandbox-agent', 'events/s'))} times`,
       reached: of('Parley', 'events/s') >= 2 * of('sandbox-agent', 'events/s'),
     },
     {
       aim: 'none lost, none twice, all stored',
       got:
-        `${formatNumber(of('Parley', 'lost'))} lost, ${formatNumber(of('Parley', 'twice'))} twice, ` +
-        `${formatNumber(of('Parley', 'not verified'))} runs not verified`,
+        `${format(of('Parley', 'lost'))} lost, ${format(of('Parley', 'twice'))} twice, ` +
+        `${format(of('Parley', 'not verified'))} runs not verified`,
       reached: ['lost', 'twice', 'not verified'].every((name) => of('Parley', name) === 0),
     },
   ],

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { childrenOf, grown, memoryOf, shareOf } from './lib/cost.mjs';
-import { now, sum, formatNumber } from './lib/figures.mjs';
+import { now, sum, format } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
@@ -62,12 +62,12 @@ export default {
   aims: (of) => [
     {
       aim: '10,000 waiting runs answerable within a second of a SIGKILL',
-      got: `${formatNumber(of('Parley', 'ms to answered'))} ms, ${formatNumber(of('Parley', 'recovered %'))} % recovered`,
+      got: `${format(of('Parley', 'ms to answered'))} ms, ${format(of('Parley', 'recovered %'))} % recovered`,
       reached: of('Parley', 'ms to answered') < 1000 && of('Parley', 'recovered %') === 100,
     },
     {
       aim: 'less than 50 KiB and no process for each',
-      got: `${formatNumber(of('Parley', 'KiB/waiting run'))} KiB, ${formatNumber(of('Parley', 'processes/waiting run'))} processes`,
+      got: `${format(of('Parley', 'KiB/waiting run'))} KiB, ${format(of('Parley', 'processes/waiting run'))} processes`,
       reached: of('Parley', 'KiB/waiting run') < 50 && of('Parley', 'processes/waiting run') === 0,
     },
   ],

@@ -14,7 +14,7 @@ export const sum = (values) => values.reduce((all, value) => all + value, 0);
 export const UNKNOWN = '–';
 
 // Formats a number with as many digits as its size needs.
-export function formatNumber(value) {
+export function format(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return UNKNOWN;
   const size = Math.abs(value);
   return new Intl.NumberFormat('en', { maximumFractionDigits: size >= 100 ? 0 : size >= 10 ? 1 : 2 }).format(value);

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { median, sorted, formatNumber, UNKNOWN } from './figures.mjs';
+import { median, sorted, format, UNKNOWN } from './figures.mjs';
 import { clearUp, isPinned, unpinMyself } from './systems.mjs';
 
 export const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
@@ -119,9 +119,7 @@ export function spread(values = []) {
   const known = sorted(values.filter((value) => value !== null));
   if (known.length === 0) return UNKNOWN;
   const [least, most] = [known[0], known.at(-1)];
-  return least === most
-    ? formatNumber(least)
-    : `${formatNumber(median(known))} (${formatNumber(least)} to ${formatNumber(most)})`;
+  return least === most ? format(least) : `${format(median(known))} (${format(least)} to ${format(most)})`;
 }
 
 export function load(name) {

@@ -51,7 +51,7 @@ export async function writePage() {
     'The machine is shared and noisy: compare within a table, not with other machines.',
     '',
     '```sh',
-    'npm run bench -- all        # all benches and this page; about half an hour. Installs the other systems in .cache/peers',
+    'npm run bench -- all        # all benches and this page: half an hour. Installs the other systems in .cache/peers',
     'npm run bench -- stream     # one bench; its name is its heading below',
     'npm run bench -- page       # only this page, from bench/results',
     '```',

@@ -1,5 +1,5 @@
 // Draws figures as SVG, readable on light and dark backgrounds: bars with their spread, and lines over time.
-import { median, sorted, formatNumber } from './figures.mjs';
+import { median, sorted, format } from './figures.mjs';
 
 const LIGHT = [
   'text{font:13px system-ui,sans-serif;fill:#24292f}',
@@ -63,7 +63,7 @@ export function bars(title, rows) {
         `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escape(who)}</text><rect class="${kind}" ` +
         `x="${left}" y="${y}" width="${Math.max(1, at(middle) - left).toFixed(1)}" height="20" ` +
         `rx="2"/>${spread}<text class="dim" x="${(Math.max(at(middle), at(largest)) + 8).toFixed(1)}" ` +
-        `y="${y + 15}">${formatNumber(middle)}</text>`
+        `y="${y + 15}">${format(middle)}</text>`
       );
     })
     .join('\n');
@@ -84,9 +84,9 @@ export function line(title, points, { x, y }) {
     .map(
       (part) =>
         `<text class="dim" x="${left - 8}" y="${(bottom - part * (bottom - top) + 4).toFixed(1)}" ` +
-        `text-anchor="end">${formatNumber(part * mostY)}</text><text class="dim" ` +
+        `text-anchor="end">${format(part * mostY)}</text><text class="dim" ` +
         `x="${(left + part * (right - left)).toFixed(1)}" y="${bottom + 18}" ` +
-        `text-anchor="${part === 1 ? 'end' : 'middle'}">${formatNumber(part * mostX)}</text>`,
+        `text-anchor="${part === 1 ? 'end' : 'middle'}">${format(part * mostX)}</text>`,
     )
     .join('');
   const body =

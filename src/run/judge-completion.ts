@@ -73,7 +73,7 @@ interface Rule {
 const interactive = (facts: TurnFacts) => facts.mode === 'interactive';
 const asked = (facts: TurnFacts) => facts.evidence.questions.length > 0;
 const succeeded = (facts: TurnFacts) => facts.evidence.success || facts.evidence.done !== null;
-// A conversation whose turn ended well without a word about being done goes on: reply or finish.
+// A conversation whose turn ended well without a done marker continues: reply or finish.
 const talks = (facts: TurnFacts) =>
   interactive(facts) && facts.evidence.success && facts.output.kind === 'not_asked' && !facts.evidence.done;
 const stopped = (facts: TurnFacts) => interactive(facts) && facts.stopped === true;

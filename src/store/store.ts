@@ -264,7 +264,7 @@ interface CommitFeed {
 export interface RunReader {
   readonly summaries: SummaryReader;
   loadRun(runId: string): Promise<RunRecord | null>;
-  // The readable parts of the run, and a list of what is damaged.
+  // The readable parts of the run, and a list of the damage.
   salvageRun(runId: string): Promise<SalvagedRun | null>;
   // Finds another run that uses this home, ended or not.
   findInHome(home: string, except: string): Promise<string | null>;

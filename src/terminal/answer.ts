@@ -92,7 +92,7 @@ export function createDialogue(question: Question, { hasMore = () => false }: Di
   };
 }
 
-// Answers with the option at a place, counted from 1.
+// Returns the answer for the option at a position, counted from 1.
 export function answerByPlace({ options }: Pick<Question, 'options'>, place: number): Read {
   return readChoice(atPlace(options, place), options.length) ?? { problem: terminalTexts().noOptions };
 }

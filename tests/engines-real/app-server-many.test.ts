@@ -48,7 +48,7 @@ test('twenty concurrent runs with an approval each all succeed, isolated from ea
   expect(bench.orchestrator.residents).toBe(0);
 });
 
-// Until so many events of the run are stored or it has ended; what it asks for on the way is approved.
+// Waits until so many events of the run are stored or it has ended; approves its requests on the way.
 async function playUpTo(bench: RealBench, runId: string, events: number): Promise<void> {
   const watch = bench.orchestrator.wakeups.watch(runId);
   try {
@@ -74,7 +74,7 @@ async function cancelAt(bench: RealBench, n: number, moment: number): Promise<st
     ASKS,
   );
   await playUpTo(bench, runId, moment);
-  // A moment too late: then it has ended, which is told.
+  // If the run has ended a little earlier, this is reported.
   const late = await bench.orchestrator.cancel(runId).then(
     () => null,
     (error: unknown) => error,
@@ -97,7 +97,7 @@ function expectSameParsedIfAny(
     expectSameParsed(bench.data.path, runId, events);
 }
 
-// As soon as the question is stored, when the turn that asked has not quite ended.
+// As soon as the question is stored, while the turn that asked has not quite ended.
 async function untilAsked(bench: RealBench, runId: string): Promise<string> {
   const watch = bench.orchestrator.wakeups.watch(runId);
   try {
@@ -130,7 +130,7 @@ test('canceled at 50 points around and in a command and an approval, no run is s
   const bench = await openResidents({ settings: { slots: 4 } });
   const random = seededRandom(11);
   const startedAt = Date.now();
-  // A run that is left alone has 74 events.
+  // A run that nothing interrupts has 74 events.
   const moments = Array.from({ length: 50 }, () => 1 + random(76));
   const outcomes: string[] = [];
   let next = 0;

@@ -1,5 +1,5 @@
-// Runs on the app-server of the real Codex: turns, conversations in one process and over several, limits, services that
-// fail.
+// Runs on the app-server of the real Codex: turns, conversations in one process and across several, limits, failing
+// services.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-// What a line of the server says of an event that was made of it.
+// The part of a server's line that its event must contain.
 const SAYS: Readonly<Record<string, (line: JsonObject, data: JsonObject) => boolean>> = {
   'agent.message.delta': ({ method, params }, { text }) =>
     method === 'item/agentMessage/delta' && (params as JsonObject).delta === text,

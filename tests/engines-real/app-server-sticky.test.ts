@@ -1,4 +1,4 @@
-// sessions.sticky on the app-server of the real Codex: it can resume, and is so marked; where it is said that it
+// sessions.sticky on the app-server of the real Codex: it can resume and is marked so; if the probe reports that it
 // cannot, its run waits in its process and nowhere else.
 import { expect, test, vi } from 'vitest';
 import { processesOf } from '../support/orchestrated.js';

@@ -26,7 +26,7 @@ const boundIn = async (person: Person, id: string) =>
   (await eventsOf(person, id))
     .filter(({ event }) => event.type === 'lifecycle.session.bound')
     .map(({ data }) => data['session_id']);
-// What the service was told last.
+// The last request to the service.
 const lastSent = ({ model }: Person) => JSON.stringify(model.requests.at(-1)?.body);
 
 async function expectWaits(person: Person, runId: string, attempt: number, question: object): Promise<RunRecord> {
@@ -60,7 +60,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
 
     worker = await startWorker(person, await replyJob(person, runId, 'Postgres, please'));
     await expectWaits(person, runId, 2, { kind: 'open_text', prompt: 'And which port?' });
-    // The service was told everything again: the request, the question, the answer.
+    // The service received everything again: the request, the question, the answer.
     for (const words of ['Set it up.', 'Which database?', 'Postgres, please'])
       expect(lastSent(person)).toContain(words);
     await worker.kill();
@@ -84,7 +84,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
   test('killed with Parley during an answered turn, it is ended by the next start; a retry continues it', async () => {
     const person = await openSite(engine);
     const startMark = join(person.cwd, 'begun');
-    // Works for ever the first time only.
+    // Only the first time it works forever.
     const command = `test -e begun || { touch begun; sleep 3000; }`;
     let worker = await startWorker(
       person,
@@ -101,7 +101,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     worker = await startWorker(person, await replyJob(person, runId, 'Postgres, please'));
     await until(() => (existsSync(startMark) ? true : undefined), 'the command of the agent');
     await worker.kill();
-    // The engine and its command know nothing of it. A process that becomes another program in this moment is not seen.
+    // Leaves out the engine and its command. Does not detect a process that becomes another program at this time.
     await expect.poll(() => processesOf(person, runId).length).toBeGreaterThan(1);
 
     worker = await startWorker(person, { type: 'retry', run_id: runId });

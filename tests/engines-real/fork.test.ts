@@ -13,7 +13,7 @@ const boundIn = async (bench: RealBench, { run_id: id }: RunRecord) =>
     .filter(({ event }) => event.type === 'lifecycle.session.bound')
     .map(({ data }) => data['session_id']);
 
-// What the service was told when it last heard the first of these words.
+// The last request to the service that contains the first of these texts.
 function expectSent({ model }: RealBench, words: readonly [string, ...string[]], never: readonly string[] = []): void {
   const sent = model.requests
     .map(({ body }) => JSON.stringify(body['input']))
@@ -119,7 +119,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
       interaction_id: '',
     };
     const before = bench.model.requests.length;
-    // At work until the copy has done something.
+    // Works until the copy has done something.
     await bench.orchestrator.reply(waiting.run_id, {
       interaction_id: id,
       response: 'Postgres, please [[tool until [ -e enough ]; do sleep 0.1; done]][[done 1]]',

@@ -1,4 +1,4 @@
-// A data directory may have any name: no engine takes a part of it for a variable, a file to read, or two words.
+// A data directory may have any name: no engine reads a part of it as a variable, a file to include, or two words.
 import { describe, expect, test } from 'vitest';
 import { openRealBench, REAL_ENGINES } from './real-bench.js';
 

@@ -1,4 +1,4 @@
-// The process trees of the real CLIs: nothing of them survives a cancel or a timeout, and two runs never meet.
+// The process trees of the real CLIs: nothing of them survives a cancel or a timeout, and two runs never interfere.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { listMarked } from '../../src/process/process-table.js';
@@ -24,8 +24,8 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// Longer than it takes to get to the command, shorter than the ten seconds after which Codex lets a command run beside
-// its turn.
+// Longer than the time until the command starts, shorter than the ten seconds after which Codex lets a command run in
+// the background.
 const TURN_SEC = { codex: 7, gemini: 15, opencode: 30 };
 
 describe.each(REAL_ENGINES)('%s', (engine) => {

@@ -1,5 +1,5 @@
-// Parley on a real CLI, in this process: an orchestrator with the host that the command line uses, on the machine of a
-// person.
+// Parley on a real CLI, in this process: an orchestrator with the engine runtime of the command line, on a simulated
+// user's machine.
 import { singleHost } from '../../src/ownership/single-host.js';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect } from 'vitest';
@@ -34,7 +34,7 @@ export interface RealBench extends Bench {
   readonly modelName: string;
   create(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
   play(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
-  // `found`: what verify must find, where the test itself has changed something.
+  // `findings`: what verify must report, if the test itself has changed something.
   waitUntilIdle(runId: string, findings?: readonly string[]): Promise<RunRecord>;
   pending(runId: string): Promise<InteractionRecord>;
   reply(runId: string, response: Json, findings?: readonly string[]): Promise<RunRecord>;
@@ -47,16 +47,16 @@ afterEach(async () => {
 });
 
 export interface BenchOptions {
-  // What the name of the folder has, beside letters.
+  // Special characters in the name of the folder.
   readonly oddly?: string;
-  // What this person has set beside; undefined: what they have not.
+  // Additional settings of this user; undefined removes one.
   readonly env?: (root: string) => Readonly<Record<string, string | undefined>>;
-  // The engine of the runs, where it is another one that starts the same program.
+  // The engine of the runs, if another engine uses the same program.
   readonly runsOn?: 'codex-app-server';
-  // Of the orchestrator; the engine has its own.
+  // The environment of the orchestrator; the engine has its own.
   readonly timers?: Timers;
   readonly settings?: Pick<Partial<OrchestratorSettings>, 'slots' | 'residents'>;
-  // sessions.sticky is on; what the probe finds may be said instead.
+  // Whether sessions.sticky is on; the result of the probe can be replaced.
   readonly sticky?: { readonly resumes?: boolean };
 }
 

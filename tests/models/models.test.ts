@@ -1,4 +1,4 @@
-// The three scripted models as services: each word over real connections, in each protocol.
+// The three scripted models as services: each directive over real connections, in each protocol.
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { buildFirstPrompt } from '../../src/run/turn-prompt.js';

@@ -154,5 +154,5 @@ test('a stalled plain reader neither blocks the server nor keeps its lines in me
   expect((await readAll(lines)).map(numberOf)).toEqual(Array.from({ length: count - 1 }, (_, n) => n + 1));
   const again = feed.read({ from: 0 });
   emptyLog();
-  await expect(again.next()).rejects.toThrow('is shorter than what was written to it');
+  await expect(again.next()).rejects.toThrow('is shorter than the data written to it');
 });

@@ -25,7 +25,7 @@ const SAMPLE_MS = 5000;
 const SAMPLE_EVENTS = 200;
 const NAMED = 10;
 const WAYS_OUT =
-  'Save what is left of them (parley show, parley watch --json, parley logs; from a server GET ' +
+  'Save the readable parts (parley show, parley watch --json, parley logs; from a server GET ' +
   '/v1/runs/ID/archive), restore a backup ' +
   '(docs/guides/backup-and-restore.md), or delete them (parley rm)';
 

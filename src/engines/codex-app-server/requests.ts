@@ -1,6 +1,7 @@
 // Turns a request of the server into a question to a person. A decision is bound to the action of an approval: the
 // action has everything that will be done, exactly, and nothing that changes when the same is asked again (ids, times,
-// the agent's reasons). A request that a person could not judge by what is shown has no question and must be refused.
+// the agent's reasons). A request that a person could not judge from the shown text has no question and must be
+// refused.
 import { ASK_TOOL } from '../../ask/ask-tool.js';
 import type { RequestMessage } from '../../jsonrpc/read-message.js';
 import { asObject, asString, isDeeperThan, type Json, type JsonObject } from '../../kernel/json.js';

@@ -172,7 +172,7 @@ UPDATE runs SET waited_ms = COALESCE((
 `);
 }
 
-// What is there stays as it is.
+// Existing data stays unchanged.
 function addPacking(db: Database): void {
   db.exec('ALTER TABLE segments ADD COLUMN packed INTEGER NOT NULL DEFAULT 0');
 }
@@ -201,8 +201,8 @@ UPDATE request_interactive_runtime SET effective_session_timeout_sec = ${validTi
 `);
 }
 
-// Secrets are here as SHA-256 only. The journal's triggers stop mistakes; `parley audit --verify` detects what was
-// changed past them.
+// Secrets are stored as SHA-256 only. The journal's triggers prevent mistakes; `parley audit --verify` detects changes
+// that bypass them.
 function createAccess(db: Database): void {
   db.exec(`
 CREATE TABLE sessions (

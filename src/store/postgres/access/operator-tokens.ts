@@ -22,8 +22,8 @@ export interface Registration {
   readonly directory: string;
   readonly user: string;
   readonly host: string;
-  // Reads the file. Called inside the transaction: a token is written to its file before it is registered, so whoever
-  // registers last stores the newest one.
+  // Reads the file. Called inside the transaction: a token is written to its file before it is registered, so the
+  // last registration stores the newest one.
   readSha256(): string;
 }
 
