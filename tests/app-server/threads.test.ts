@@ -40,7 +40,7 @@ test('a resume sends sandbox, policy and folder of the start, from memory and fr
   expect(paramsSent(again, 'thread/resume')).toEqual({ threadId: thread.id, excludeTurns: true, ...GIVEN });
   await again.threads.resume(thread.id, { sandbox: 'read-only' });
   expect(paramsSent(again, 'thread/resume')).toMatchObject({ ...GIVEN, sandbox: 'read-only' });
-  await again.threads.resume('stranger');
+  await again.threads.resume('unknown');
   expect(paramsSent(again, 'thread/resume')).toMatchObject({
     cwd: desk.taskDir,
     sandbox: 'read-only',

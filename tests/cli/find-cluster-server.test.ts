@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { firstToAnswer, listCandidates, orderHosts } from '../../src/cli/serving/find-cluster-server.js';
 import { systemTimers } from '../../src/process/timers.js';
 import { makeHostIdentity } from '../../src/ownership/postgres/host-identity.js';
-import { challengeIn, listenAsStranger } from '../support/stranger.js';
+import { challengeIn, listenAsOtherProgram } from '../support/other-program.js';
 
 const { publicKey: KEY, prove } = makeHostIdentity();
 const host = (name: string, site: string | null) => ({ name, site });
@@ -18,7 +18,7 @@ const keysOf = (...ids: string[]) => new Map(ids.map((id) => [id, `key of ${id}`
 const at = (urls: readonly string[], ...ids: string[]) =>
   urls.map((url) => ({ url, keys: new Map(ids.map((id) => [id, KEY])) }));
 const says = async (status: number, text: string) =>
-  (await listenAsStranger((_request, response) => void response.writeHead(status).end(text))).url;
+  (await listenAsOtherProgram((_request, response) => void response.writeHead(status).end(text))).url;
 
 test('a host of this machine comes first, then one with the files of this directory, then any', () => {
   const [any, files, here, both, other] = [
@@ -59,12 +59,12 @@ test('an address belongs to its listed hosts; the server of the data directory i
 });
 
 test('skips a server that is silent, down, not ready, another program, another host or that redirects', async () => {
-  const { url: good, asked } = await listenAsStranger(
+  const { url: good, asked } = await listenAsOtherProgram(
     ({ url }, response) =>
       void response.end(JSON.stringify({ status: 'ok', host_id: 'host_1', proof: prove(challengeIn(url), 'host_1') })),
   );
   const bad = [
-    (await listenAsStranger(() => {})).url,
+    (await listenAsOtherProgram(() => {})).url,
     'http://127.0.0.1:1',
     'not an address',
     await says(200, ''),
@@ -74,8 +74,11 @@ test('skips a server that is silent, down, not ready, another program, another h
     await says(200, '{"status":"ok","host_id":"host_1"}'),
     await says(200, `{"status":"ok","host_id":"host_1","proof":"${prove('another-challenge', 'host_1')}"}`),
     await says(503, '{"status":"ok","host_id":"host_1"}'),
-    (await listenAsStranger(({ url }, response) => void response.writeHead(302, { location: `${good}${url}` }).end()))
-      .url,
+    (
+      await listenAsOtherProgram(
+        ({ url }, response) => void response.writeHead(302, { location: `${good}${url}` }).end(),
+      )
+    ).url,
   ];
   expect(await firstToAnswer(at([...bad, `${good}/`], 'host_1', 'host_2'), systemTimers)).toBe(`${good}/`);
   // No token was sent: it is not known yet who answers.

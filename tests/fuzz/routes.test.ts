@@ -44,7 +44,7 @@ interface Runs {
   readonly interaction: string;
 }
 
-const ROLES = ['stranger', 'wrong', 'viewer', 'replier', 'operator'] as const;
+const ROLES = ['anonymous', 'wrong', 'viewer', 'replier', 'operator'] as const;
 type Role = (typeof ROLES)[number];
 
 const ERRORS = JSON.parse(readFileSync(new URL('../../contract/errors.json', import.meta.url), 'utf8')) as Record<
@@ -80,7 +80,7 @@ beforeAll(async () => {
   const [ended, waiting] = await Promise.all([startRun('done'), startRun('[[ask Which?|a|b]]')]);
   ids = { ended, waiting, interaction: (await served.client.interaction(waiting)).interaction_id };
   tokens = {
-    stranger: null,
+    anonymous: null,
     wrong: 'pt_nobody',
     viewer: served.tokenOf('viewer'),
     replier: served.tokenOf('replier'),
@@ -319,8 +319,8 @@ function badBody(whole: Record<string, unknown>, random: Random): string | Buffe
 }
 
 const may = ({ operation: { description }, role }: Pick<Ask, 'operation' | 'role'>): number => {
-  const needed = /role (\w+)/.exec(description)?.[1] ?? 'stranger';
-  if (needed === 'stranger') return 200;
+  const needed = /role (\w+)/.exec(description)?.[1] ?? 'anonymous';
+  if (needed === 'anonymous') return 200;
   if (ROLES.indexOf(role) < ROLES.indexOf('viewer')) return 401;
   return ROLES.indexOf(role) < ROLES.indexOf(needed as Role) ? 403 : 200;
 };
@@ -470,7 +470,7 @@ test('a method that a path has not is refused, on every path and for everybody',
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].filter(
       (name) => !known.has(name),
     )) {
-      for (const role of ['stranger', 'operator'] as const) {
+      for (const role of ['anonymous', 'operator'] as const) {
         const { status, body } = await exchange(
           method,
           path.replace('{id}', ids.ended),

@@ -8,7 +8,7 @@ import { hashToken } from '../../src/service/access/tokens.js';
 import { parley } from '../support/command.js';
 import { becomes, withHosts, type Hosts } from '../support/hosts.js';
 import type { ServerProcess } from '../support/served-process.js';
-import { challengeIn, listenAsStranger } from '../support/stranger.js';
+import { challengeIn, listenAsOtherProgram } from '../support/other-program.js';
 
 const CHALLENGE = 'a-challenge-of-somebody';
 
@@ -83,7 +83,7 @@ test('another program on the port of a dead host gets no token; the command uses
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
   const before = await readyOf(a);
   await killListed(hosts, a, before.host_id);
-  const stranger = await listenAsStranger(pretendToBe(before, b), a.port);
+  const other = await listenAsOtherProgram(pretendToBe(before, b), a.port);
   // The dead one is the nearest.
   const call = () =>
     parley(hosts.site, ['run', 'rehearsal', '[[done 1]]', '--scratch'], {
@@ -91,7 +91,7 @@ test('another program on the port of a dead host gets no token; the command uses
     });
   for (const times of [1, 2]) {
     expect(await call()).toMatchObject({ code: 0 });
-    expect(stranger.asked).toEqual(Array.from({ length: times }, () => 'GET /readyz undefined'));
+    expect(other.asked).toEqual(Array.from({ length: times }, () => 'GET /readyz undefined'));
   }
   // Both were done by the host that is there, not by the command itself.
   expect(await hosts.database.query('SELECT FROM parley.hosts')).toHaveLength(2);
@@ -103,10 +103,10 @@ test('an impostor on the port of a dead host gets no token from a host that read
   const before = await readyOf(a);
   expect((await filesOf(b, id)).status).toBe(200);
   await killListed(hosts, a, before.host_id);
-  const stranger = await listenAsStranger(pretendToBe(before, b), a.port);
+  const other = await listenAsOtherProgram(pretendToBe(before, b), a.port);
   for (const times of [1, 2]) {
     expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
-    expect(stranger.asked).toEqual(Array.from({ length: times }, () => 'GET /readyz undefined'));
+    expect(other.asked).toEqual(Array.from({ length: times }, () => 'GET /readyz undefined'));
   }
 });
 
@@ -136,7 +136,7 @@ test('a program that knows everything in the database cannot prove itself as a h
     (challenge: string) => own.prove(challenge, hostId),
   ];
   let asked = 0;
-  const stranger = await listenAsStranger(
+  const other = await listenAsOtherProgram(
     ({ url = '' }, response) =>
       void response.end(
         JSON.stringify({
@@ -149,7 +149,7 @@ test('a program that knows everything in the database cannot prove itself as a h
   );
   for (const _ of forgeries)
     expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
-  expect(stranger.asked).toEqual(forgeries.map(() => 'GET /readyz undefined'));
+  expect(other.asked).toEqual(forgeries.map(() => 'GET /readyz undefined'));
 });
 
 test('one that proves itself and leads elsewhere is not followed', async () => {
@@ -160,8 +160,8 @@ test('one that proves itself and leads elsewhere is not followed', async () => {
   // Only somebody who may write to the database can do this.
   const { publicKey, prove } = makeHostIdentity();
   await hosts.database.query('UPDATE parley.hosts SET public_key = $2 WHERE host_id = $1', [hostId, publicKey]);
-  const elsewhere = await listenAsStranger((_request, response) => void response.end('{}'));
-  const proved = await listenAsStranger(({ url = '' }, response) => {
+  const elsewhere = await listenAsOtherProgram((_request, response) => void response.end('{}'));
+  const proved = await listenAsOtherProgram(({ url = '' }, response) => {
     if (url.startsWith('/readyz'))
       return void response.end(JSON.stringify({ host_id: hostId, proof: prove(challengeIn(url), hostId) }));
     return void response.writeHead(307, { location: `${elsewhere.url}${url}` }).end();

@@ -40,8 +40,8 @@ test('what not even SIGKILL ends is named after some patience, instead of waitin
 });
 
 test('a pid that belongs to another process by now, or lost its mark, is never signalled', async () => {
-  const stranger = await startBystander({ PARLEY_TURN: desk.mark });
-  const listed = entry(stranger.pid);
+  const bystander = await startBystander({ PARLEY_TURN: desk.mark });
+  const listed = entry(bystander.pid);
   const outdated = [
     { ...listed, startTime: '1' },
     { ...listed, mark: 'run_other/1' },
@@ -57,9 +57,9 @@ test('a pid that belongs to another process by now, or lost its mark, is never s
     });
   }
   expect(signals).toEqual([]);
-  expect(isAlive(stranger.pid)).toBe(true);
-  stranger.kill('SIGKILL');
-  await new Promise((resolve) => stranger.once('exit', resolve));
+  expect(isAlive(bystander.pid)).toBe(true);
+  bystander.kill('SIGKILL');
+  await new Promise((resolve) => bystander.once('exit', resolve));
 });
 
 test('that nobody is left is believed only after a second look, and only when it is certain', async () => {

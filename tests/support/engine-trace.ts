@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { readMark } from '../../src/process/process-table.js';
 
 export interface TracedProcess {
-  // Run and attempt, as it was marked.
+  // Run and attempt, as in its mark.
   readonly turn: string;
   readonly runId: string;
   readonly attempt: number;
@@ -32,7 +32,7 @@ export function readTrace(file: string): TracedProcess[] {
   });
 }
 
-// No turn had two processes, and no process was given two answers to one thing it asked.
+// Expects that no turn had two processes and that no request of a process was answered twice.
 export function expectNothingTwice(processes: readonly TracedProcess[]): void {
   expect(twice(processes.map(({ turn }) => turn)), 'turns with two processes').toEqual([]);
   for (const { turn, input } of processes) expect(twice(answersIn(input)), `answered twice in ${turn}`).toEqual([]);
@@ -47,7 +47,7 @@ export function twice(all: readonly string[]): string[] {
   return all.filter((each, index) => all.indexOf(each) !== index);
 }
 
-// By the ids of the requests of an engine that stays; what is told to others is no JSON.
+// Counts by the request ids of a resident engine; the input of other engines is not JSON.
 function answersIn(input: string): string[] {
   return input.split('\n').flatMap((line) => {
     if (!line.startsWith('{')) return [];
@@ -55,7 +55,7 @@ function answersIn(input: string): string[] {
       const { id, method } = JSON.parse(line) as { id?: number | string; method?: string };
       return method === undefined && id !== undefined ? [String(id)] : [];
     } catch {
-      // A prompt of several lines, or one that was cut off with its process.
+      // A prompt of several lines, or one that was interrupted with its process.
       return [];
     }
   });

@@ -147,8 +147,7 @@ export async function journalOf(bench: Bench, runId: string): Promise<{ rasp: Ra
   };
 }
 
-// The invariants of a run, whatever happened to it. `found` is what verify must find, where the test itself has changed
-// something.
+// The invariants of every run. `findings` is what verify must report, if the test itself has changed something.
 export async function expectSound(bench: Bench, runId: string, findings: readonly string[] = []): Promise<RunRecord> {
   const run = (await bench.data.store.loadRun(runId)) as RunRecord;
   const { rasp, fcmp } = await journalOf(bench, runId);
@@ -169,7 +168,7 @@ export async function expectSound(bench: Bench, runId: string, findings: readonl
     state = data.to as string;
   }
   expect(state).toBe(run.status);
-  // The same walk in the conversation; only a start that found the run waiting is not shown there.
+  // The same states in the conversation; only a start that found the run waiting is not shown there.
   const walked = rasp
     .filter(
       ({ event, data }) => event.type === 'lifecycle.state.changed' && data['trigger'] !== 'restart.preserve_waiting',
@@ -194,7 +193,7 @@ export async function expectSound(bench: Bench, runId: string, findings: readonl
       .map(({ name, finding }) => `${name}: ${finding}`),
   ).toEqual(findings);
   if (!resident) expectCover(bench, run, rasp);
-  // Only an engine that stays is there while its run waits.
+  // Only a resident engine keeps its process while its run waits.
   if (!resident || run.status !== 'waiting_user') expect(processesOf(runId)).toEqual([]);
   return run;
 }

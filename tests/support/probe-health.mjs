@@ -1,4 +1,4 @@
-// A process of its own that asks /healthz again and again, and prints the slow answers as JSON when its stdin ends.
+// A separate process that requests /healthz repeatedly, and prints the slow responses as JSON when its stdin ends.
 import { Agent, get } from 'node:http';
 
 const [url] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// Runs the built rehearsal program: a turn of a session in a home of its own.
+// Runs the built rehearsal program: a turn of a session in its own home.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
@@ -13,7 +13,7 @@ export interface RehearsalTurn {
 export async function playRehearsal(home: string, args: readonly string[], prompt = ''): Promise<RehearsalTurn> {
   const [node, script] = REHEARSAL;
   const child = spawn(node, [script, ...args], { cwd: home, env: { HOME: home } });
-  // Who ends before it has read everything is no failure of the test.
+  // A program that ends before it has read everything does not fail the test.
   child.stdin.on('error', () => {});
   child.stdin.end(prompt);
   const output = { stdout: [] as Buffer[], stderr: [] as Buffer[] };

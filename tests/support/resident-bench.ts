@@ -18,7 +18,7 @@ export interface ResidentBench extends Bench {
   pending(run: Pick<RunRecord, 'run_id'>): Promise<InteractionRecord>;
   reply(run: Pick<RunRecord, 'run_id'>, response: Json): Promise<RunRecord>;
   events(run: Pick<RunRecord, 'run_id'>): Promise<RaspEvent[]>;
-  // What the engine did, over all processes of this bench.
+  // The actions of the engine, over all processes of this bench.
   commands(): string[];
   pids(run: Pick<RunRecord, 'run_id'>): Promise<unknown[]>;
 }

@@ -1,5 +1,5 @@
-// Loaded into a Node that a test starts (--import): its clock is wrong by CLOCK_SHIFT_MS, as that of a machine nobody
-// has set. Timers and the time that only goes on are as they are.
+// Loaded into a Node process of a test (--import): its clock is wrong by CLOCK_SHIFT_MS, like that of a misconfigured
+// machine. Timers and the monotonic clock are unchanged.
 const shiftMs = Number(process.env.CLOCK_SHIFT_MS ?? 0);
 
 if (shiftMs !== 0) {

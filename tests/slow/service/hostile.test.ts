@@ -423,7 +423,7 @@ describe('answers', () => {
   });
 });
 
-describe('strangers', () => {
+describe('unauthenticated callers', () => {
   const PAGES = [
     ['GET', '/'],
     ['GET', '/docs'],
