@@ -264,8 +264,8 @@ test('after close nothing is written: a folder that is removed then stays remove
   const thread = await threadIn(server);
   await server.turns.start(thread, 'plain');
   await readTo(server, 'turn/completed');
-  // It begins with other settings, and whether it was taken is not answered: what is stored of it is made stricter when
-  // the server is gone.
+  // It starts with other settings, and the response that would confirm them is missing: the stored file is made
+  // stricter when the server has exited.
   const failed = expect(server.turns.start(thread, 'unanswered', { approvalPolicy: 'never' })).rejects.toBeInstanceOf(
     PeerEndedError,
   );

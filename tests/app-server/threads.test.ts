@@ -146,7 +146,7 @@ test('a rollback that no method can do is refused for the first reason', async (
   await expect(server.threads.rollback(thread, 1)).rejects.toThrow('only supports paginated threads');
 });
 
-// It may have been done: a second method would take back as many turns again.
+// The first may have succeeded: a second method would revert as many turns again.
 test('a rollback that failed inside the server is not tried by another method', async () => {
   const server = await openFakeDesk().open({ fake: 'revert-fails' });
   const thread = await threadIn(server);

@@ -10,7 +10,7 @@ const printed = (...inputs: object[]) =>
   inputs.map((question) => parseQuestion(question as { prompt: string }, 'tool'));
 
 test('what both saw is one question each, in the order of the file', () => {
-  // Gemini adds an argument of its own.
+  // Gemini adds its own argument.
   const heard = hearQuestions([ONE, TWO], printed(TWO, { ...ONE, wait_for_previous: true }));
   expect(heard).toMatchObject({ onlyRecorded: 0, onlyPrinted: 0 });
   expect(heard.questions.map(({ prompt }) => prompt)).toEqual(['Which?', 'Which port?']);

@@ -108,7 +108,7 @@ test('a low hit rate, oddities and names that are no names are shown as they are
   expect(await page.locator('.profile-card').first().textContent()).toMatch(
     /1,200 turns ended, 3 of them without a clear result.*NO_SUCCESS_SIGNAL3.*UNKNOWN_EVENT_TYPE150/s,
   );
-  // One that is missing is not rounded away.
+  // A single missing one must not be rounded away.
   await page.getByText('99.9 %').waitFor();
   await page.getByText('not the tested version').waitFor();
   expect(await page.locator('main img').count()).toBe(0);

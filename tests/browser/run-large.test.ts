@@ -35,7 +35,7 @@ test('twenty thousand events load fast, scroll smoothly, and only visible rows a
   const setSize = Number(await page.locator('.row').first().getAttribute('aria-setsize'));
   expect(setSize).toBeGreaterThanOrEqual(EVENTS);
   await page.getByRole('button', { name: /^(?:Jump to the end|\d+ new) ↓$/ }).waitFor();
-  // By the wheel's step, by the page, and in great leaps; each in its own frames.
+  // By wheel steps, by pages, and in large jumps; each in its own frames.
   const scroll = (step: number, count: number) =>
     page.evaluate<Frames>(`new Promise((resolve) => {
     const box = document.querySelector('.scroll');
@@ -100,7 +100,7 @@ test('twenty thousand events that come while one looks hold nothing up, and the 
   console.log(`live: ${EVENTS} events in ${Date.now() - startedAt} ms; ${frames.length} frames: ${round(figures)}`);
   expect(await page.locator('.to-end').count()).toBe(0);
   expect(await page.locator('.row').count()).toBeLessThan(MOST_ROWS);
-  // The page was drawn again and again while the events came.
+  // The page was drawn repeatedly while the events came.
   expect(frames.length).toBeGreaterThan(20);
 }, 120_000);
 
@@ -114,7 +114,7 @@ test('new events do not scroll a reader who is further up; a notice announces th
   });
   const page = await desk.open(`/runs/${runId}`);
   await page.getByRole('button', { name: 'Yes' }).waitFor();
-  // It has followed to its end.
+  // It has followed to the end.
   await page.locator('.to-end').waitFor({ state: 'detached' });
   await page.locator('.scroll').hover();
   await page.mouse.wheel(0, -4000);

@@ -35,7 +35,7 @@ test('a host of this machine comes first, then one with the files of this direct
     any,
     other,
   ]);
-  // A directory that has no name is not that of hosts which share theirs.
+  // A directory without a name does not belong to hosts with shared files.
   expect(orderHosts([other, any], { name: 'desk', site: null })).toEqual([other, any]);
 });
 
@@ -54,7 +54,7 @@ test('an address belongs to its listed hosts; the server of the data directory i
   expect(listCandidates(hosts, near, null)).toEqual([desk, x]);
   expect(listCandidates(hosts, near, 'http://own')).toEqual([{ url: 'http://own', keys: keysOf('h2') }, desk, x]);
   expect(listCandidates(hosts, { ...near, site: 's3' }, 'http://x')).toEqual([x, desk]);
-  // No host has this directory: whoever answers there is none of them.
+  // No host has this directory: a server that responds there is none of them.
   for (const site of [null, 's9']) expect(listCandidates(hosts, { ...near, site }, 'http://own')).toEqual([desk, x]);
 });
 
@@ -70,7 +70,7 @@ test('skips a server that is silent, down, not ready, another program, another h
     await says(200, ''),
     await says(200, 'null'),
     await says(200, '{"status":"ok"}'),
-    // What /readyz tells to anybody.
+    // The public part of /readyz.
     await says(200, '{"status":"ok","host_id":"host_1"}'),
     await says(200, `{"status":"ok","host_id":"host_1","proof":"${prove('another-challenge', 'host_1')}"}`),
     await says(503, '{"status":"ok","host_id":"host_1"}'),
@@ -81,7 +81,7 @@ test('skips a server that is silent, down, not ready, another program, another h
     ).url,
   ];
   expect(await firstToAnswer(at([...bad, `${good}/`], 'host_1', 'host_2'), systemTimers)).toBe(`${good}/`);
-  // No token was sent: it is not known yet who answers.
+  // It is a host, but not the one of this address.
   expect(asked).toEqual(['GET /readyz undefined']);
   expect(await firstToAnswer(at(bad.slice(1), 'host_1'), systemTimers)).toBeNull();
   // It is a host, but not the one of this address.

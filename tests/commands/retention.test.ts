@@ -46,7 +46,7 @@ const logOf = (number: number): string => join(dir, 'runs', idOf(number), 'attem
 
 interface Kept {
   readonly status?: RunState;
-  // Days after the beginning.
+  // Days after the start.
   readonly day?: number;
   readonly bytes?: number;
   // Continues this one.

@@ -1,5 +1,5 @@
-// Dispatch within one process, on a real store with time moved by hand: who is started when, and that no failure stops
-// it.
+// Dispatch within one process, on a real store with time moved by hand: which run starts when, and that no failure
+// stops it.
 import { singleHost } from '../../src/ownership/single-host.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,13 +39,13 @@ async function queue(...numbers: number[]): Promise<void> {
   for (const number of numbers) await data.store.createRun(newRun(number));
 }
 
-// A question whose time is over.
+// A question that has expired.
 async function askDue(number: number): Promise<void> {
   await queue(number);
   await setStatus(`run_000${number}`, 'waiting_user', { ask: ask(`int_${number}`, { decides: true, due_at: 1 }) });
 }
 
-// Plays turns until the test ends them, and decides what is due.
+// Runs turns until the test ends them, and decides expired questions.
 class Scene {
   readonly started: string[] = [];
   readonly decided: string[] = [];
@@ -92,7 +92,7 @@ class Scene {
     await this.dispatch.idle();
   }
 
-  // Its turn is over, and what follows from that has been looked at.
+  // Its turn has ended, and its effects have been processed.
   async end(runId: string): Promise<void> {
     this.turns.get(runId)?.open();
     while (this.turns.has(runId)) await new Promise((resolve) => setImmediate(resolve));

@@ -7,7 +7,7 @@ import { runs } from '../support/runs.js';
 const FILES = new Set(['README.md', 'src/a.ts', '/etc/hosts', 'my file.txt']);
 const escape = (text: string): string => asText(text, (path) => FILES.has(path));
 
-// What Gemini CLI 0.61 looks for.
+// The pattern of Gemini CLI 0.61.
 const GEMINI_AT = /(?<!\\)@(?:(?:"(?:[^"]*)")|(?:\\.|[^ \t\n\r,;!?()[\]{}.]|\.(?!$|[ \t\n\r])))+/g;
 
 test.each(['/quit', '/init', '/deploy now\nplease', '//', '/'])(

@@ -15,7 +15,7 @@ function request(method: string, params: JsonObject): NativeRequest {
   return read;
 }
 
-// That nobody has interrupted it, whatever Codex says.
+// The note that nobody has interrupted it, despite the message of Codex.
 const CUT_OFF = '(Your turn was cut off only because it waited long for this answer; nobody wanted you to stop.)';
 const parsed = (text: string) => JSON.parse(text) as JsonObject;
 
@@ -217,7 +217,7 @@ describe('a form', () => {
     expect(buildAnswer(asked, response)).toEqual(answer);
   });
 
-  // As what is decided by silence is, and what a program sends that never saw the form.
+  // Like an automatic decision, or the answer of a program that never saw the form.
   test.each<Json>(['x', '', true, false, 0, 1, null, [], ['x'], [{ a: true }]])(
     '%j fills no form, not even one of a single field',
     (response) => {

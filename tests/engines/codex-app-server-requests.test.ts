@@ -400,7 +400,7 @@ const askForm = (requestedSchema: Json) =>
 const askField = (property: Json, name = 'a') => askForm({ type: 'object', properties: { [name]: property } });
 const times = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
 
-// What is wrong with an answer, as whoever takes it finds it.
+// The problem with an answer, as the reply command finds it.
 function explain(question: Question | null, response: Json): string | null {
   const compiled = compileSchema(question?.response_schema ?? {});
   return compiled.ok ? compiled.explain(response) : compiled.problem;

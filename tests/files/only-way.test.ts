@@ -1,6 +1,6 @@
-// Files are read by src/files/read-file.ts and listed by src/files/list-folder.ts, and in no other way: a link, a pipe
-// or a device in a folder that an agent or a repository can write must not hang the process or fill its memory. Each
-// exception has its reason.
+// Only src/files/read-file.ts reads files and only src/files/list-folder.ts lists folders: a link, a pipe or a device
+// in a folder that an agent or a repository can write must not hang the process or fill its memory. Each exception has
+// its reason.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// Any question of an agent or an MCP server is refused in words or can be shown, stored and answered. Nothing throws,
-// nothing controls the terminal, and the question tool keeps working.
+// Any question of an agent or an MCP server is refused with an explanation, or can be shown, stored and answered.
+// Nothing throws, nothing controls the terminal, and the question tool keeps working.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -93,7 +93,7 @@ const explainEvent = closedValidator('rasp.schema.json');
 const mutated = (value: Json, random: Random): Json =>
   times(1 + random(4), () => 0).reduce((now: Json) => JSON.parse(toJsonText(mutateJson(now, random))) as Json, value);
 
-// As it is stored, as it is shown, and as somebody answers it.
+// As it is stored, shown and answered.
 function expectUsable(question: Question, random: Random): void {
   const event = {
     protocol_version: 'rasp/1.0',
@@ -183,7 +183,7 @@ test(
       if (question.response_schema) {
         const compiled = compileSchema(question.response_schema);
         expect(compiled.ok, JSON.stringify(question.response_schema).slice(0, 500)).toBe(true);
-        // Whoever is asked can always say no.
+        // A person can always decline.
         if (compiled.ok) expect(compiled.explain({ decision: 'decline' })).toBeNull();
         responses[0] = { decision: 'decline' };
       }
@@ -233,7 +233,7 @@ test(
               : JSON.stringify(mutated(pick(random, QUESTIONS), random));
         calls.push(index);
         say(`{"jsonrpc":"2.0","id":${index},"method":"tools/call","params":{"name":"ask_human","arguments":${args}}}`);
-        // What is no message at all is nobody's question.
+        // Input that is not a message creates no question.
         if (random(6) === 0)
           say(
             pick(random, [

@@ -24,7 +24,7 @@ import { serve, type Served } from '../support/served.js';
 interface Answer {
   readonly status: number;
   readonly type: string;
-  // Null: a stream, which was left.
+  // Null: a stream that the test closed.
   readonly body: Buffer | null;
 }
 
@@ -33,7 +33,7 @@ interface Ask {
   readonly path: string;
   readonly headers: Record<string, string>;
   readonly body: string | Buffer | null;
-  // Nothing is wrong with it.
+  // No problem.
   readonly good: boolean;
   readonly role: Role;
 }
@@ -58,14 +58,14 @@ const HIDDEN = ['GET /', 'GET /docs', 'GET /openapi.json'];
 let served: Served;
 let document: ApiDocument;
 let operations: readonly Operation[];
-// Asked about by everybody, changed by nobody: what a case finds does not depend on those before it.
+// Read by all cases and changed by none, so the result of a case does not depend on earlier ones.
 let ids: Runs;
 let tokens: Record<Role, string | null>;
 let quick = false;
 const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
 beforeAll(async () => {
-  // An engine that does nothing is enough for what is created here.
+  // An engine that does nothing is enough for the runs here.
   served = await serve({
     bench: {
       runtime: {
@@ -103,7 +103,7 @@ async function startRun(prompt: string): Promise<string> {
   return id;
 }
 
-// What these change is a run that was made for the case: of this sort, or nothing is changed.
+// These change a run that was created for the case, of this kind.
 const CHANGING: Readonly<Record<string, 'ended' | 'waiting'>> = {
   deleteRun: 'ended',
   cancelRun: 'waiting',
@@ -112,7 +112,7 @@ const CHANGING: Readonly<Record<string, 'ended' | 'waiting'>> = {
 const NO_RUN = 'run_00000000000000000000000000';
 
 async function makeOwn(sort: 'ended' | 'waiting'): Promise<Runs> {
-  // Those of earlier cases are started as before.
+  // Those of earlier cases were started before.
   await waitUntilIdle();
   quick = sort === 'ended';
   try {
@@ -198,10 +198,10 @@ function parameterOf(
 ): string {
   if (!good)
     return place === 'path' ? badValue(schema, random).replaceAll(/[/?#;*]/g, '') || '%00' : badValue(schema, random);
-  // One that was given out: of an interaction here, of a run there, of a journal elsewhere.
+  // An existing id: of an interaction here, of a run there, of a journal elsewhere.
   if (name === 'cursor' && schema.type === 'integer') return '0';
   if (name === 'cursor' && path === '/v1/interactions') return ids.interaction;
-  // Well formed; there is no such session.
+  // Well formed; no such session exists.
   if (path.startsWith('/v1/sessions') && ['id', 'cursor'].includes(name)) return `ses_${'0'.repeat(26)}`;
   return GOOD[name]?.(random, runs) ?? goodValue(schema, random) ?? 'x';
 }
@@ -239,7 +239,7 @@ async function compose(
   good: boolean,
 ): Promise<Ask & { readonly fits: boolean }> {
   const sort = may({ operation, role }) === 200 ? CHANGING[operation.operationId] : undefined;
-  // Enough that a third of what may change something finds a run that can be changed.
+  // Enough that a third of the changing requests find a run that can be changed.
   const fits = sort !== undefined && (good || random(6) === 0);
   const runs = fits ? await makeOwn(sort) : sort ? { ...ids, ended: NO_RUN, waiting: NO_RUN } : ids;
   const [places, all] = [{ path: operation.path, query: [] as string[] }, operation.parameters ?? []];
@@ -325,10 +325,10 @@ const may = ({ operation: { description }, role }: Pick<Ask, 'operation' | 'role
   return ROLES.indexOf(role) < ROLES.indexOf(needed as Role) ? 403 : 200;
 };
 
-// What was refused before anybody asked who it is.
+// Refusals before authentication.
 const EARLY = new Set([400, 404, 414, 415, 417, 431]);
 
-// What a person sees who opens an address in a browser is a page.
+// A person who opens an address in a browser gets a page.
 const isPage = (ask: Ask, status: number): boolean =>
   status >= 400 && ask.operation.method === 'GET' && ask.headers['accept'] === 'text/html';
 
@@ -444,7 +444,7 @@ test(
   PATIENCE_MS,
 );
 
-// Whatever the seed has made of the cases above.
+// Independent of the seed of the cases above.
 test.each([
   ['deleteRun', 'operator'],
   ['cancelRun', 'operator'],

@@ -1,4 +1,4 @@
-// Secrets of webhooks: found where the settings say, refused if they are none, and never repeated.
+// Secrets of webhooks: found where the settings say, refused if they are invalid, and never repeated.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

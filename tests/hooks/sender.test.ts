@@ -74,7 +74,7 @@ async function endRun(...deliveries: readonly ReturnType<typeof delivery>[]): Pr
   return (await data.store.loadRun(outcome.run.run_id)) as RunRecord;
 }
 
-// Somebody who is posted to. Each post is answered by the test.
+// A receiver. The test answers each post.
 class Receiver {
   readonly posts: Post[] = [];
   readonly #waiting = new Set<() => void>();
@@ -154,12 +154,12 @@ function start(fetch: Fetch, hooks: readonly SendingHook[], store: Store = data.
   return { sender, givenUp, failed, failures, allGivenUp };
 }
 
-// Until everything that was sent is written down.
+// Until every result is stored.
 async function waitUntilIdle(scene: Scene): Promise<void> {
   await scene.sender.close();
 }
 
-// As a receiver would, with nothing of ours.
+// Like an independent receiver, without our code.
 async function verifies(key: string, { headers, text }: Post): Promise<boolean> {
   const imported = await crypto.subtle.importKey(
     'raw',

@@ -95,7 +95,7 @@ async function createRun(): Promise<RunRecord> {
   return outcome.run;
 }
 
-// What an orchestrator brings along for an event, where the chart allows it.
+// The facts that an orchestrator passes with an event, if the chart allows it.
 function transition(event: RunEvent, state: RunState): RunTransition {
   const base = { event, facts: WAITS };
   switch (event) {
@@ -214,7 +214,7 @@ test('of all 54 pairs of state and event only the 13 edges of the chart apply; t
           before,
         );
       }
-      // One question id is enough for all: it goes with its run.
+      // One question id is enough for all, because it belongs to its run.
       const end = (await store.loadRun(run.run_id)) as RunRecord;
       if (!['succeeded', 'failed', 'canceled'].includes(end.status)) await walk(end, 'run.canceled');
       expect(await store.deleteRun(run.run_id)).toBe('deleted');

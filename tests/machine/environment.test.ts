@@ -121,7 +121,7 @@ function createPrograms(): { root: string; first: string; second: string } {
   const root = createRoot();
   const [first, second] = [join(root, 'first'), join(root, 'second')];
   for (const folder of [first, second]) mkdirSync(folder);
-  // Not executable, a folder, and at last a program.
+  // Not executable, a folder, and finally a program.
   writeFileSync(join(first, 'codex'), '', { mode: 0o644 });
   mkdirSync(join(first, 'gemini'));
   for (const name of ['codex', 'gemini', 'mine']) {

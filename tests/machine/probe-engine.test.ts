@@ -8,7 +8,7 @@ import { ENGINES, findEngine } from '../../src/engines/registry.js';
 interface World {
   readonly programs?: Readonly<Record<string, string>>;
   readonly prints?: Readonly<Record<string, string>>;
-  // What its help prints to stderr, or what is wrong with asking for it.
+  // The stderr output of its help, or the way in which the probe fails.
   readonly help?: string | { readonly problem: string };
 }
 
@@ -33,7 +33,7 @@ function worldOf({ programs = {}, prints = {}, help = HELP }: World): ProbeDeps 
   };
 }
 
-// The program of an engine, where it has not its name.
+// The program of an engine, if its name differs from the engine's.
 const PROGRAMS: Readonly<Record<string, string>> = { 'codex-app-server': 'codex' };
 
 const REAL: readonly (readonly [string, string, string])[] = [

@@ -83,7 +83,7 @@ test('a process that began to wait while it was looked is left alone', async () 
   const { waiters, controls, play, notify, recoverRun, ended } = scene();
   play();
   notify();
-  // The turn is over since, and its process waits.
+  // The turn has ended meanwhile, and its process waits.
   waiters.set(RUN, {});
   controls.delete(RUN);
   await recoverRun({ status: 'running' });

@@ -1,5 +1,5 @@
-// Damaged rows in a database that hosts share: as with SQLite, one takes no other with it, and a damaged run is shown
-// and deleted.
+// Damaged rows in a shared database: as with SQLite, one does not affect another, and a damaged run can be shown and
+// deleted.
 import { expect, test } from 'vitest';
 import { parley } from '../support/command.js';
 import { becomes, withHosts } from '../support/hosts.js';

@@ -8,13 +8,13 @@ import { desk, fixture, GRACE_MS, isAlive, marked, startBystander } from './desk
 
 const isOurs = (mark: string) => mark === desk.mark;
 
-// Starts a server with an agent and kills it; answers the pids of the agent's whole tree.
+// Starts a server with an agent and kills it; returns the pids of the agent's whole tree.
 async function leaveBehind(mark: string): Promise<number[]> {
   const [program = '', ...args] = fixture('server', mark);
   const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(server.stdout, 'data');
   const agent = Number(String(line));
-  // Until the one that drops its environment has done so: before, it still has the mark of its parent.
+  // Waits until the one that drops its environment has done so: before, it still has the mark of its parent.
   while (!descendantsOf(agent).some((entry) => entry.mark === null))
     await new Promise((resolve) => setImmediate(resolve));
   const pids = [agent, ...descendantsOf(agent).map(({ pid }) => pid)];

@@ -38,7 +38,7 @@ test('silence up to the limit is reported once', async () => {
 test('output that waited to be read when the timer fired is no silence', async () => {
   const { timers, idle, calls } = watch();
   timers.advance(100);
-  // The timer came before the pipe was looked at; the chunk is read in the same round.
+  // The timer fired before the pipe was read; the chunk is read in the same tick.
   idle.hold();
   idle.release();
   await flushMicrotasks();

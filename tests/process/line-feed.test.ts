@@ -98,7 +98,7 @@ test('a pacing reader holds the server back when it is behind, and loses no line
     say(line);
     bytes += line.length;
   }
-  // The line that the reader is at belongs to its backlog.
+  // The reader's current line belongs to its backlog.
   expect(bytes + numbered(0).length).toBeGreaterThan(PACE_BYTES);
   let hasRoom = false;
   void room.then(() => (hasRoom = true));

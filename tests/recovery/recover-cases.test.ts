@@ -293,7 +293,7 @@ describe('a running orphan whose files are on another host', () => {
       error: { message: expect.stringContaining('in the logs on that host') as string },
     });
     expect(failures).toEqual([]);
-    // No turn end: nobody has read the logs.
+    // No turn end: nothing has read the logs.
     expect((await bench.eventsOf(run.run_id)).map(({ event }) => event.type)).not.toContain('lifecycle.turn.ended');
   });
 

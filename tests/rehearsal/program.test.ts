@@ -1,4 +1,4 @@
-// The built program itself: its arguments, its sessions, and that it does nothing but play.
+// The built program itself: its arguments, its sessions, and that it only follows its script.
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ async function turn(home: string, prompt: string, args: readonly string[] = []):
   return { ...turn, ...parse('rehearsal', turn) };
 }
 
-// A session that was begun with this prompt, and what continues it.
+// A session that was started with this prompt, and its continuation.
 async function begin(prompt: string): Promise<(reply: string) => Promise<RehearsalTurn & Parsed>> {
   const home = createHome();
   const { evidence } = await turn(home, prompt);

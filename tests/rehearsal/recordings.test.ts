@@ -1,5 +1,5 @@
-// The golden folders of the rehearsal are recordings of the built program: the prompts of turn.json, played in one
-// session with a fixed id, give the same bytes again. With PARLEY_BLESS=1 they are recorded anew.
+// The golden folders of the rehearsal are recordings of the built program: the prompts of turn.json, run in one session
+// with a fixed id, give the same bytes again. With PARLEY_BLESS=1 they are recorded again.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

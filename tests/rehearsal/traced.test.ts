@@ -1,5 +1,5 @@
-// What engines write down of themselves for the tests of several hosts: a turn that is played twice, and an answer that
-// is given twice, are seen.
+// The records of engines for the tests of several hosts: a turn that runs twice, and an answer that is delivered twice,
+// are detected.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// The words of a judgement: the cause of a failed resume, complaints of the engine, and the length of a prompt.
+// The texts of a judgement: the cause of a failed resume, errors of the engine, and the length of a prompt.
 import { describe, expect, test } from 'vitest';
 import { asResumeFailure, judgeCompletion, type TurnFacts } from '../../src/run/judge-completion.js';
 import type { RunError } from '../../src/run/run-error.js';

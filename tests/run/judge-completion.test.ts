@@ -40,7 +40,7 @@ const SILENT: TurnFacts = {
 
 type Patch = Partial<Omit<TurnFacts, 'evidence'>> & { readonly evidence?: Partial<TurnEvidence> };
 
-// Later patches lie on top of earlier ones.
+// Later patches override earlier ones.
 function factsWith(...patches: Patch[]): TurnFacts {
   const evidence: TurnEvidence = Object.assign({}, SILENT.evidence, ...patches.map((patch) => patch.evidence));
   return Object.assign({}, SILENT, ...patches, { evidence });
@@ -584,7 +584,7 @@ test('every combination of facts gives the event and the code that the table say
 
 const someText = fc.oneof(fc.constant(''), fc.string());
 const words = fc.record({ kind: fc.constantFrom('auth' as const, 'turn' as const), message: someText });
-// What ends the judgement early is rare, so that the later rows are reached too.
+// Facts that end the judgement early are rare, so that the later rows are reached as well.
 const rarely = <T>(value: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 const anyFacts: fc.Arbitrary<TurnFacts> = fc.record({
