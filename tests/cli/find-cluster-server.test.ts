@@ -1,4 +1,4 @@
-// Which of the hosts a command goes to: the nearest one that answers as one of them.
+// Which of the hosts a command uses: the nearest one that proves to be one of them.
 import { expect, test } from 'vitest';
 import { firstToAnswer, listCandidates, orderHosts } from '../../src/cli/serving/find-cluster-server.js';
 import { systemTimers } from '../../src/process/timers.js';
@@ -81,7 +81,7 @@ test('skips a server that is silent, down, not ready, another program, another h
     ).url,
   ];
   expect(await firstToAnswer(at([...bad, `${good}/`], 'host_1', 'host_2'), systemTimers)).toBe(`${good}/`);
-  // It is a host, but not the one of this address.
+  // No token was sent: the identity of the server is not known yet.
   expect(asked).toEqual(['GET /readyz undefined']);
   expect(await firstToAnswer(at(bad.slice(1), 'host_1'), systemTimers)).toBeNull();
   // It is a host, but not the one of this address.

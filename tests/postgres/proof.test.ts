@@ -1,5 +1,5 @@
-// Hosts prove who they are before they are sent a token: another program on the port of a host gets none, whatever it
-// has recorded or read in the database. And a browser that one host has signed in is signed in at all of them.
+// Hosts prove their identity before they receive a token: another program on the port of a host gets none, whatever it
+// has recorded or read in the database. A browser that is signed in at one host is signed in at all of them.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createHmac, createPublicKey, verify } from 'node:crypto';
 import { expect, test } from 'vitest';

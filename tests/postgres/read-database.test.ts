@@ -1,4 +1,4 @@
-// Somebody who reads the whole database, or a backup of it, can make nothing of it that a server accepts.
+// A reader of the whole database, or of a backup, cannot derive anything that a server accepts.
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { parley } from '../support/command.js';

@@ -1,5 +1,5 @@
 // JSON Schemas of callers and engines: which ones are refused, how values are explained, and that a schema cannot write
-// to the output of the process. tests/slow/schema-deadlines.test.ts has those that run into their deadline.
+// to the output of the process. tests/slow/schema-deadlines.test.ts has those that exceed their deadline.
 import { describe, expect, test } from 'vitest';
 import { SchemaChecks } from '../../src/schema-check/schema-checks.js';
 

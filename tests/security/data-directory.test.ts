@@ -6,14 +6,14 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Site } from '../support/command.js';
 import { playFullLife, SECRETS, type Life } from '../support/full-life.js';
 
-// Folders that are the engine's: what it makes in them has the modes that it likes, behind a door that is shut.
+// Folders of the engine: it chooses the modes of the files in them, below a folder that is private.
 const OF_THE_ENGINE = /^runs\/[^/]+\/(?:workspace|home)\//;
 
 function everything(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted();
 }
 
-// What group or others may do, by path; links are as open as what they lead to.
+// The permissions of group and others, by path; links are as open as their targets.
 function open(site: Site): string[] {
   const openEntries = ['', ...everything(site.data)].flatMap((path) => {
     const stat = lstatSync(join(site.data, path), { throwIfNoEntry: false });
@@ -86,11 +86,11 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
     expect(everything(life.temporary)).toEqual([]);
   });
 
-  // By secret: the only places where it may be.
+  // The only allowed places of each secret.
   test('each secret is only where it must be: in files, output, responses and processes', () => {
     const { tokens, site } = life;
     const places = new Map<string, string>();
-    // A link leads to what is the user's.
+    // A link leads to files of the user.
     for (const path of everything(site.root))
       if (lstatSync(join(site.root, path)).isFile()) places.set(path, readFileSync(join(site.root, path), 'latin1'));
     for (const [name, text] of Object.entries(life.printed)) places.set(`printed by ${name}`, text);
@@ -121,7 +121,7 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
     expect(filesWith(SECRETS.codexLogin)).toEqual(['home/.codex/auth.json']);
     expect(filesWith(SECRETS.strayToken)).toEqual([]);
     expect(filesWith(SECRETS.basicPassword)).toEqual([]);
-    // The scan finds what there is.
+    // The scan finds existing values.
     expect(filesWith('Which?').length).toBeGreaterThan(4);
     expect(existsSync(join(site.data, 'parley.db'))).toBe(true);
   });

@@ -1,5 +1,5 @@
-// A data directory that others can get into, because it was there before or came out of a backup: doctor and serve say
-// so, and how to mend it.
+// A data directory that others can access, because it existed before or was restored from a backup: doctor and serve
+// report it with a fix.
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

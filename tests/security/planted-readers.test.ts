@@ -1,5 +1,5 @@
-// What an agent plants in the folder of its run, or a repository in its own, does not hold up whoever reads there: the
-// server keeps answering.
+// Objects that an agent plants in the folder of its run, or a repository in its own, do not block readers: the server
+// keeps responding.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ describe.each(PLANTS)('%s', (what, put) => {
       await plant(join(folder.path, path), put);
       expect(await findingsOf(id), path).toEqual(expect.arrayContaining([names[0]]));
     }
-    // What is not even a file is written anew, since the database has it.
+    // An object that is not a file is replaced, because the database has the content.
     for (const name of ['rasp.jsonl', 'fcmp.jsonl']) {
       const { id, folder } = await ended();
       await plant(join(folder.path, name), put);

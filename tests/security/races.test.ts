@@ -1,5 +1,4 @@
-// A run that is deleted by several at once, or while others look at it: all of it is gone, and nobody is told of a
-// defect.
+// Concurrent deletions of a run, also while it is read: all of it is removed, and no caller gets an internal error.
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,5 +1,4 @@
-// Where a run may work: within the roots of its caller, whatever links do meanwhile, and never in Parley's own
-// directory.
+// Where a run may work: within the roots of its caller, even if links change, and never in Parley's own directory.
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -62,7 +61,7 @@ describe('workspace_roots', () => {
     const first = await post({ cwd: allowed, request_id: 'known-1' });
     const { run_id: id } = (await first.json()) as RunRecord;
     await served.bench.orchestrator.waitUntilIdle(id);
-    // Known, it is the same run; deleted, it is a new one.
+    // While it exists, it is the same run; after its deletion, a new one.
     await served.client.delete(id);
     expect(await codeOf(await post({ cwd: outside, request_id: 'known-1' }))).toBe('PATH_NOT_ALLOWED');
   });
@@ -126,7 +125,7 @@ describe('the data directory', () => {
       status: 'succeeded',
       spec: { cwd: root },
     });
-    // One that goes on in the folder of another, and is tried again there, still may.
+    // One that continues in the folder of another, and is retried there, still may.
     const next = await bench.orchestrator.continueFrom(id, { prompt: '[[done 2]]' });
     await bench.orchestrator.waitUntilIdle(next.run_id);
     expect(await bench.orchestrator.waitUntilIdle((await bench.orchestrator.retry(next.run_id)).run_id)).toMatchObject({

@@ -1,4 +1,4 @@
-// Requests that zod refuses are explained in our words, each value that a client may send.
+// Requests that zod refuses are explained in our words, for each value that a client may send.
 import { validatorCompiler } from 'fastify-type-provider-zod';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';

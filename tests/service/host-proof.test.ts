@@ -1,4 +1,4 @@
-// Who is believed to be a host: only a process that signs a new challenge with the key of that host.
+// Which process counts as a host: only one that signs a new challenge with the key of that host.
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { createHmac, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
@@ -57,7 +57,7 @@ test('no other is: one without the key, a replayed answer, another host, one not
   const repeated = await (await fetch(`${host.url}/readyz?challenge=an-earlier-challenge`)).text();
   const others = [
     await listenAsOtherProgram(({ url }, response) => tell(response, host2.prove(challengeIn(url), 'host_1'))),
-    // Has read the database: the public key is all that it knows.
+    // Has read the database, so it knows only the public key.
     await listenAsOtherProgram(({ url }, response) =>
       tell(
         response,
@@ -67,7 +67,7 @@ test('no other is: one without the key, a replayed answer, another host, one not
       ),
     ),
     await listenAsOtherProgram((_request, response) => void response.end(repeated)),
-    // Has its challenge answered by a real host that is somewhere else.
+    // Forwards its challenge to a real host elsewhere.
     await listenAsOtherProgram(({ url }, response) =>
       tell(response, host2.prove(challengeIn(url), 'host_2'), 'host_2'),
     ),

@@ -1,5 +1,4 @@
-// The feed of what waits for a person: who fell behind, what changes while everything is told, and readers that are
-// gone.
+// The feed of open questions: slow readers, changes during the first list, and readers that have disconnected.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EventStream } from '../../src/service/streams/event-stream.js';
 import { InboxFeed } from '../../src/service/streams/inbox-feed.js';
@@ -35,7 +34,7 @@ async function askIn(number: number): Promise<RunRecord> {
   return (await store.loadRun(outcome.run.run_id)) as RunRecord;
 }
 
-// A reader that holds back one change and gets this many more meanwhile: what it was told after the first time.
+// A reader that is blocked at one change while so many more come: the frames that it received after the first list.
 async function fallBehind(changes: number): Promise<string[]> {
   await askIn(1);
   let tell: CommitListener | undefined;
@@ -110,7 +109,7 @@ test('changes during a full listing are sent after it', async () => {
   await askIn(2);
   goOn.open();
   await timers.armed(HEARTBEAT_MS);
-  // As it was when it was listed, which may also be told as it is by now.
+  // As it was when it was listed, or as it is by now.
   expect(reader.texts).toEqual(['reset', 'pending int_1', 'ready', 'resolved int_1', 'pending int_2']);
   feed.close();
   await feeding;

@@ -57,7 +57,7 @@ test('earlier runs are not sent; new changes are, in order, with their question'
   expect(timers.lengths()).toEqual([]);
 });
 
-// A reader that holds back one change and gets this many more meanwhile: what it was told after the beginning.
+// A reader that is blocked at one change while so many more come: the frames that it received after the start.
 async function fallBehind(changes: number): Promise<string[]> {
   const { run_id: id } = await createRun(1);
   let tell: CommitListener | undefined;
@@ -73,7 +73,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   reader.hold();
-  // Neither an event of its journal alone nor a wish changes the run.
+  // Neither an event of its journal alone nor a cancel request changes the run.
   tell?.({ run_id: id, origin: 'here', ms: 0 });
   for (let count = 0; count < changes + 1; count += 1) {
     tell?.({ run_id: id, status: 'running', origin: 'here', ms: 0 });

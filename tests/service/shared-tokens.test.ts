@@ -1,4 +1,4 @@
-// Tokens that hosts share, while they can be read and while they cannot.
+// Tokens that hosts share, while the database is available and while it is not.
 import { expect, onTestFinished, test } from 'vitest';
 import { SharedTokens, type SharedState } from '../../src/service/access/shared-tokens.js';
 import type { NamedToken } from '../../src/service/access/tokens.js';
@@ -85,7 +85,7 @@ test('requests with unknown tokens share one read, which begins after them', asy
   timers.advance(RELOAD_MS);
   await Promise.all(waiting);
   expect([reads, tokens.list()]).toEqual([2, [named('read 2')]]);
-  // One that waits when the server stops is let go.
+  // A caller that waits when the server stops is released.
   const last = tokens.reload();
   await tokens.close();
   await last;

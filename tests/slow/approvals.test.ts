@@ -52,7 +52,7 @@ async function askApproval(
   return { waiting, pending };
 }
 
-// What became of the commands that needed an approval.
+// The effects of the commands that needed an approval.
 async function outcomesOf(bench: Bench, run: RunRecord): Promise<unknown[]> {
   const { rasp } = await journalOf(bench, run.run_id);
   return rasp.filter(({ event }) => event.type === 'tool.call.completed').map(({ data }) => data.status);
@@ -95,7 +95,7 @@ test.each([
   ['approve', 'completed', 'succeeded'],
   ['approve_for_session', 'completed', 'succeeded'],
   ['decline', 'declined', 'succeeded'],
-  // The agent stops there and asks what else there is.
+  // The agent stops there and asks for further instructions.
   ['cancel', 'declined', 'waiting_user'],
 ])('the decision %s is taken: the command is %s, and the run has %s', async (decision, outcome, status) => {
   await withBench(async (bench) => {

@@ -193,7 +193,7 @@ test.each<[string, (sign: string) => void]>([
   };
   check();
   await bench.close();
-  // One file torn, one gone; and no sign of a clean end in this life of the system.
+  // One file torn, one missing, and no mark of a clean shutdown since the system started.
   leave(join(bench.data.path, 'exports.clean'));
   writeFileSync(join(folder, 'rasp.jsonl'), 'torn');
   rmSync(join(folder, 'fcmp.jsonl'));

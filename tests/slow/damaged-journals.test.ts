@@ -1,4 +1,4 @@
-// A journal with damaged, missing or cut-off pieces: every reader names the events that are lost, and shows all others.
+// A journal with damaged, missing or truncated segments: every reader names the lost events, and shows all others.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -18,13 +18,13 @@ interface Damaged {
   readonly data: string;
   readonly id: string;
   readonly head: number;
-  // The events of the second piece, and the first event of the last piece.
+  // The events of the second segment, and the first event of the last segment.
   readonly second: Range;
   readonly lastFrom: number;
 }
 
-// A run that has asked and was answered, with one of its journals altered by `statement`: $P is the protocol, $FROM the
-// first event of the second piece, $LAST that of the last one.
+// A run with a question and an answer, with one of its journals altered by `statement`: $P is the protocol, $FROM the
+// first event of the second segment, $LAST that of the last one.
 async function damage(protocol: Protocol, statement: string): Promise<Damaged> {
   const root = createRoot();
   const bench = await openBench(root);
@@ -69,7 +69,7 @@ const EACH = (['fcmp', 'rasp'] as const).flatMap((protocol) =>
   DAMAGES.map(([what, statement, lost]) => [protocol, what, statement, lost] as const),
 );
 
-// The events that reports name, without overlaps: pieces are reported one by one.
+// The events that reports name, without overlaps: segments are reported one by one.
 function named(text: string, pattern: RegExp): number[] {
   const seqs = [...text.matchAll(pattern)].flatMap(([, from, to]) => range([Number(from), Number(to)]));
   expect(new Set(seqs).size, text).toBe(seqs.length);

@@ -97,7 +97,7 @@ test.each(DAMAGES)('a server lists the others, and names the damage of this one:
     200,
     { runs: [{ run_id: last }, { run_id: first }], next_cursor: null },
   ]);
-  // Page by page, also where a page has none that can be read.
+  // Page by page, even if a page has no readable row.
   expect(await ask(`/v1/runs?limit=1&cursor=${last}`)).toEqual([200, { runs: [], next_cursor: middle }]);
   expect(await ask(`/v1/runs?limit=1&cursor=${middle}`)).toMatchObject([
     200,
@@ -182,7 +182,7 @@ test.each([`question_json = '{'`, `due_at = 'x'`])(
     expect(await (await served.fetch('/v1/interactions')).json()).toMatchObject({
       interactions: [{ run_id: first }, { run_id: last }],
     });
-    // Another is answered and goes on.
+    // Another is answered and continues.
     const [{ interaction_id: id } = { interaction_id: '' }] = await served.bench.data.store.listPending({ limit: 1 });
     await served.bench.orchestrator.reply(first, { interaction_id: id, response: 'this' });
     expect(await served.bench.orchestrator.waitUntilIdle(first)).toMatchObject({ status: 'succeeded' });

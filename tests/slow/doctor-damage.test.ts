@@ -28,8 +28,8 @@ async function twoRuns(): Promise<{ data: string; ids: readonly [string, string]
   return { data: join(root, 'data'), ids: ids as unknown as [string, string] };
 }
 
-// With everything in parley.db itself. The driver keeps a closed database open until its statements are collected, and
-// the last one to close it writes the log into the file: what a test does to the original may be undone.
+// Moves everything into parley.db itself. The driver keeps a closed database open until its statements are collected,
+// and the last one to close it writes the log into the file: a test's change to the original may be undone.
 async function copyOf(data: string): Promise<string> {
   const copy = join(createRoot(), 'data');
   cpSync(data, copy, { recursive: true });

@@ -1,4 +1,4 @@
-// A new run that begins with a copy of another's conversation, while that one waits, works or has ended.
+// A new run that starts with a copy of another's conversation, while that one waits, runs or has ended.
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -10,10 +10,10 @@ import type { RunRecord } from '../../src/store/store.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 
 const ADA = { kind: 'user', name: 'ada' } as const;
-// The two have words of their own: what is said, and a command that is run.
+// Each run has its own text and its own command.
 const say = (engine: string, text: string) => (engine === 'codex' ? `[[answer ${text}]]` : `[[say ${text}]]`);
 const run = (engine: string, command: string) => (engine === 'codex' ? `[[tool ${command}]]` : `[[run ${command}]]`);
-// What an engine has stored of all that was said in a run, with what it began with.
+// An engine's stored conversation of a run, including its copied history.
 const storedBy = ({ spec }: RunRecord) => {
   const folder = join(spec.home ?? '', '.codex', 'sessions');
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -94,7 +94,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     expect(storedBy(waiting)).not.toContain('Try it so.');
     expect(storedBy(forked)).not.toContain('That one.');
     expect(await sessionOf(bench, waiting)).toBe(session);
-    // The fork goes on with its own.
+    // The fork continues with its own.
     expect(await reply(bench, forked, 'Go on.')).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
     expect(storedBy(forked)).toContain('Go on.');
     expect(
@@ -113,7 +113,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const ended = await play(bench, engine, say(engine, 'One.'), { execution_mode: 'auto', cwd });
     const first = await fork(bench, ended, say(engine, 'Two.'));
     expect(first).toMatchObject({ status: 'succeeded', result: 'Two.', spec: { cwd } });
-    // No run lives in the home of another.
+    // No run uses the home of another.
     await bench.orchestrator.delete(ended.run_id);
     const second = await fork(bench, first, say(engine, 'Three.'));
     expect(second).toMatchObject({
@@ -153,7 +153,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const first = await openBench(root);
     const ended = await play(first, engine, '[[done 1]]', { cwd: root });
     await first.close();
-    // One that does not play: the fork stays queued.
+    // An orchestrator that runs no turns: the fork stays queued.
     const idle = await openBench(root, { settings: { runsTurns: false } });
     const { run_id: runId } = await idle.orchestrator.fork(ended.run_id, { prompt: '[[done 2]]' });
     await idle.orchestrator.delete(ended.run_id);
@@ -166,7 +166,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
       error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining(ended.run_id) as string },
     });
     expect(await sessionOf(bench, failed)).toBeUndefined();
-    // Tried again it is the same again, never a conversation without its beginning.
+    // A retry has the same history, never a conversation without its beginning.
     const again = await waitUntilIdle(bench, (await bench.orchestrator.retry(runId)).run_id);
     expect(again).toMatchObject({
       status: 'failed',
@@ -184,7 +184,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const forked = await waitUntilIdle(bench, (await bench.orchestrator.fork(ended.run_id, request)).run_id);
     rmSync(join(homeOf(ended), '.codex', 'sessions'), { recursive: true });
     await expect(bench.orchestrator.fork(ended.run_id, { prompt: 'x' })).rejects.toMatchObject({ code: 'NO_SESSION' });
-    // What is known is the same run, whatever has become of the session.
+    // A repeated request returns the same run, whatever happened to the session.
     expect((await bench.orchestrator.fork(ended.run_id, request)).run_id).toBe(forked.run_id);
     await bench.close();
   });

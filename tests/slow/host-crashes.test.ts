@@ -19,7 +19,7 @@ const load = async ({ data }: Bench, { run_id: id }: Pick<RunRecord, 'run_id'>) 
 
 async function untilStarting(bench: Bench, root: string): Promise<void> {
   let marked = false;
-  // The mark is stored before anything is prepared: a second start of the same process sees it.
+  // The mark is stored before any preparation: a second start of the same process sees it.
   await expect
     .poll(async () => {
       const { openDatabase } = await import('../../src/store/sqlite/open-database.js');

@@ -1,4 +1,4 @@
-// What readers get of a run's journal while it grows, and after: from any cursor, by seq and by time, with its counts.
+// The readers of a run's journal while it grows, and after: from any cursor, by seq and by time, with its counts.
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ describe('a reader', () => {
     });
     for (const protocol of ['rasp', 'fcmp'] as const) {
       const seen: string[] = [];
-      // Each connection breaks after a while, at a place of its own.
+      // Each connection breaks after a while, at its own place.
       for (let length = 1; ; length = (length * 7) % 601) {
         const news = await collect(watch(bench, runId, protocol, seen.length), length);
         seen.push(...news);

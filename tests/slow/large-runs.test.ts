@@ -83,7 +83,7 @@ test.each(RUNS)(
     const began = performance.now();
     const head = await measure(site, ['show', id], 100);
     expect(head.code).toBe(0);
-    // Not the time of the whole conversation.
+    // Not proportional to the whole conversation.
     expect(performance.now() - began).toBeLessThan(5000);
     for (const { peakMib } of [verified, replayed, shown, watched, printed, head])
       expect(peakMib).toBeLessThan(MAX_RSS_MIB);
@@ -116,7 +116,7 @@ test(
     const stallLines = existsSync(stalls) ? readFileSync(stalls, 'utf8').trimEnd().split('\n') : [];
     const long = stallLines
       .map((line) => JSON.parse(line) as { readonly at: number; readonly ms: number; readonly cpu: number })
-      // A machine that is busy with other processes stops this one as well: then it used no CPU.
+      // A machine that is busy with other processes also stops this one: in that case it used no CPU.
       .filter(({ at, cpu }) => at > startedAt && cpu > 50);
     expect(long).toEqual([]);
     server.child.kill('SIGTERM');

@@ -1,5 +1,5 @@
-// Turns that do not come to their end in the ordinary way: something of ours failed, or nobody plays them any more.
-// They are ended from their logs, and question, session and every byte are kept.
+// Turns with an irregular end: a part of Parley failed, or no process runs them any more. They are ended from their
+// logs, and question, session and every byte are kept.
 import { newStatus } from '../store/conformance.js';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,14 +18,14 @@ import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } f
 import { SimulatedTime } from '../support/simulated-timers.js';
 import { STAND_INS } from '../support/stand-in.js';
 
-// A machine on which no session can be looked for.
+// A machine on which the lookup of sessions fails.
 const BLIND = { hasSession: () => Promise.reject(new Error('the home cannot be read')) };
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// When its engine has started and is gone.
+// Called when its engine has started and exited.
 function engineOver(root: string): Promise<void> {
   return until(
     () =>
@@ -38,7 +38,7 @@ async function create(bench: Bench, engine: string, prompt: string, rest: object
   return bench.orchestrator.create({ engine, prompt, execution_mode: 'interactive', permission: 'full', ...rest });
 }
 
-// Ended with this code, its turn told to be over, question and session kept.
+// Ended with this code, its turn reported as ended, question and session kept.
 async function expectKept(bench: Bench, runId: string, code: string): Promise<RunRecord> {
   const run = await expectSound(bench, runId);
   expect(run).toMatchObject({ status: 'failed', error: { code, details: { unanswered: { prompt: 'Which?' } } } });
@@ -91,7 +91,7 @@ test('a silent engine is ended at once when its earlier output cannot be stored'
 
 test('a turn whose engine left a process holding its output is still judged, and the process is reported', async () => {
   const root = createRoot();
-  // Its own session, without our mark, and its parent is gone before anyone looks.
+  // Its own session, without our mark, and its parent has exited before any check.
   const keeper =
     `const { pid } = require('child_process').spawn('sleep', ['1000'], { detached: true, env: {}, ` +
     `stdio: ['ignore', 'inherit', 'ignore'] });`;
@@ -163,7 +163,7 @@ test('a session that cannot be looked up counts as missing, and no failure of ou
   await bench.orchestrator.waitUntilIdle(done.run_id);
   expect((await expectSound(bench, done.run_id)).status).toBe('succeeded');
   expect(await bench.data.store.loadHandle(done.request_id)).toBeNull();
-  // Nor when the logs are what is left of a turn.
+  // Nor if the logs are all that is left of a turn.
   const broken = await openBench(createRoot(), {
     runtime: BLIND,
     store: (store) => failOnce(store, (change) => newStatus(change) === 'succeeded'),

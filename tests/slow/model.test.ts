@@ -1,4 +1,4 @@
-// Random histories of several runs against a model of what each must be: real store, real processes, a clock moved by
+// Random histories of several runs against a model of the correct state: real store, real processes, a clock moved by
 // hand. After every step each run equals its model and is sound; a refused call has its code and changes nothing.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -13,7 +13,7 @@ import { STAND_INS, type StandIn } from '../support/stand-in.js';
 const RUNS = Number(process.env['PARLEY_MODEL_RUNS'] ?? 25);
 const SEED = Number(process.env['PARLEY_SEED'] ?? 20261115);
 const MAX_COMMANDS = 14;
-// Each history begins with some, so that there is something to happen to.
+// Each history starts with some runs, so that commands have a target.
 const FIRST_RUNS = 3;
 
 const SESSION_SEC = 600;
@@ -22,7 +22,7 @@ const MAX_ATTEMPT = 4;
 
 // --- the model ---
 
-// What a turn does in the end, and so what a script is made of: every word but the first ends the turn.
+// The possible ends of a turn, and so the words of a script: every word but the first ends the turn.
 type Word = 'answer' | 'ask' | 'done' | 'fail' | 'exit0';
 const DIRECTIVES: Readonly<Record<Word, string>> = {
   answer: '[[answer Fine.]]',
@@ -45,16 +45,16 @@ interface ModelRun {
   readonly engine: StandIn;
   readonly mode: 'auto' | 'interactive';
   readonly decides: boolean;
-  // What the engine will do in later turns.
+  // The engine's script for later turns.
   script: readonly Word[];
   status: RunRecord['status'];
   code: string | null;
   attempt: number;
-  // Engine processes that were started for it.
+  // The engine processes of the run.
   starts: number;
   // The last one is pending if the run waits.
   readonly asked: Asked[];
-  // What the turn under way will wait for; its id is known when it does.
+  // The question that the current turn will wait for; its id is known when it waits.
   asking: Asked['channel'] | null;
 }
 
@@ -72,7 +72,7 @@ function wait(run: ModelRun, channel: Asked['channel']): void {
   run.asking = channel;
 }
 
-// The turn that a start or an answer leads to.
+// The turn that follows a start or an answer.
 function playTurn(run: ModelRun): void {
   run.starts += 1;
   const at = run.script.findIndex((word) => word !== 'answer');
@@ -87,7 +87,7 @@ function playTurn(run: ModelRun): void {
     case 'fail':
       return end(run, 'failed', 'ENGINE_TURN_FAILED');
     case 'exit0': {
-      // It names its session with its first words, so a resumed one that stops before has confirmed nothing.
+      // It names its session in its first output, so a resumed turn that stops before has confirmed nothing.
       const unconfirmed = run.attempt > 1 && run.engine === 'opencode' && !spoke;
       return end(run, 'failed', unconfirmed ? 'SESSION_RESUME_FAILED' : 'COMPLETION_UNKNOWN');
     }
@@ -105,7 +105,7 @@ function resolve(run: ModelRun, state: InteractionState, reply: Reply | null = n
   if (pending) Object.assign(pending, { state, reply });
 }
 
-// An answer was taken: of a person, or of the policy.
+// An answer was accepted: from a person, or from the policy.
 function takeAnswer(run: ModelRun, state: InteractionState, reply: Reply | null, finish: boolean): void {
   resolve(run, state, reply);
   run.attempt += 1;
@@ -133,7 +133,7 @@ function isSame(a: Reply, b: Reply): boolean {
   );
 }
 
-// --- the real thing ---
+// --- the real system ---
 
 class World {
   readonly root = createRoot();
@@ -161,7 +161,7 @@ class World {
     return this.bench.data.store.loadRun(run.id);
   }
 
-  // The runs whose time was over are decided, and nothing is under way any more.
+  // Waits until expired runs are decided, and nothing is in progress.
   async waitForRuns(model: Model, decided: readonly ModelRun[] = []): Promise<void> {
     for (const run of decided) {
       const id = run.asked.at(-1)?.id ?? '';
@@ -304,7 +304,7 @@ const create = fc.record({ engine, kind, script }).map((action) => {
   });
 });
 
-// A turn that would never end by itself is ended: before its process is there, or after; by a person, or by a restart.
+// Ends a turn that would never end by itself: before its process exists, or after; by a person, or by a restart.
 const interrupt = fc
   .record({ engine, how: fc.constantFrom('cancel', 'restart'), when: fc.constantFrom('at once', 'when it hangs') })
   .map(({ engine: name, how, when }) =>
@@ -326,7 +326,7 @@ const interrupt = fc
         await world.open();
       }
       await world.waitForRuns(model);
-      // Whether a process came up before the end is a race; that it is gone is not.
+      // Whether a process started before the end is a race; that none is left is not.
       run.starts = Number(started());
     }),
   );
@@ -352,7 +352,7 @@ const reply = fc.record({ at: natural, response, keyed: fc.boolean() }).map(({ a
   command(`reply ${JSON.stringify(value)} to run ${at}`, hasWaiting, async (model, world) => {
     const waiting = model.runs.filter((run) => run.status === 'waiting_user');
     const run = pick(waiting, at);
-    // What is still to be played comes first, so that the model need not mix the two.
+    // The rest of the script runs first, so that the model need not mix the two.
     const said = run.script.length > 0 && scriptOf(value).length > 0 ? 'A' : value;
     const sent: Reply = {
       interaction_id: pendingOf(run)?.id ?? '',
@@ -387,7 +387,7 @@ function replyAgain({ idempotency_key: key, ...first }: Reply, id: string, how: 
   }
 }
 
-// To any question there ever was: pending ones are left to the command above.
+// For any earlier question: the command above handles pending ones.
 const lateReply = fc
   .record({
     at: natural,
@@ -467,7 +467,7 @@ const cancel = fc.record({ at: natural, times: fc.constantFrom(1, 2) }).map(({ a
   }),
 );
 
-// Those whose time is over are decided by the policy; the others wait on, however late it is.
+// The policy decides expired ones; the others keep waiting, however late it is.
 function decideDue(model: Model, now: number): ModelRun[] {
   const due = model.runs.filter((run) => run.decides && (pendingOf(run)?.dueAt ?? Infinity) <= now);
   for (const run of due) takeAnswer(run, 'auto_decided', null, pendingOf(run)?.channel === 'conversation');
@@ -514,7 +514,7 @@ test(
           }
         },
       ),
-      // Not biased: that makes short histories, and a short one meets little.
+      // Not biased: biased histories are short, and short ones cover little.
       { numRuns: RUNS, seed: SEED, endOnFailure: true, unbiased: true },
     );
   },

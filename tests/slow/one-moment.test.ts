@@ -91,7 +91,7 @@ test('the home of a run that another continues is never moved by a delete that i
     code: 'SESSION_IN_USE',
     message: expect.stringContaining(`${continued} continues`) as string,
   });
-  // Its folder is put aside only when its rows are about to go.
+  // Its folder is moved away only just before its rows are deleted.
   expect(asked).toEqual([]);
   expect(existsSync(runFolder(join(root, 'data'), id).path)).toBe(true);
   expect((await bench.orchestrator.waitUntilIdle(continued)).status).toBe('succeeded');

@@ -1,4 +1,4 @@
-// How a start recovers interrupted runs: nothing that their logs and files contain is lost.
+// How a start recovers interrupted runs: no content of their logs and files is lost.
 import { isFlush } from '../support/altered-store.js';
 import { newStatus } from '../store/conformance.js';
 import { spawn } from 'node:child_process';
@@ -27,7 +27,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// A store that stops taking changes from the one on that the test names, until it is mended.
+// A store that refuses changes from the one that the test names, until it is repaired.
 function failing(
   store: Store,
   isFirst: (change: RunAppend) => boolean,
@@ -132,7 +132,7 @@ describe.each(STAND_INS)('%s', (engine) => {
   });
 });
 
-// A run as a crash leaves it: running, with a log that nobody has read.
+// A run after a crash: running, with an unread log.
 async function cutOff(bench: Bench, log: Buffer | string): Promise<RunRecord> {
   const run = await bench.orchestrator.create({ engine: 'codex', prompt: 'go on', execution_mode: 'interactive' });
   const applied = await applyRunEvent(bench.deps, run, { event: 'turn.started', facts: NO_FACTS, epoch: 1 });
@@ -180,14 +180,14 @@ describe('a start', () => {
     const bench = await openBench(root, { settings: { slots: 0 } });
     const { run_id: runId } = await cutOff(bench, 'a line\n');
     await bench.close();
-    // As a crash leaves them: what was gathered is not in them, and nobody has ended cleanly.
+    // As after a crash: buffered events are missing, and no process has ended cleanly.
     const files = ['rasp.jsonl', 'fcmp.jsonl'].map((name) => join(runFolder(bench.data.path, runId).path, name));
     for (const file of files) writeFileSync(file, '');
     rmSync(join(bench.data.path, 'exports.clean'));
     const seen: string[][] = [];
     const again = await openBench(root, {
       store: (store) => {
-        // After whoever writes the files has heard of it, too.
+        // Also after the writer of the files was notified.
         store.onCommitted(
           ({ status }) =>
             status === 'failed' && queueMicrotask(() => seen.push(files.map((file) => readFileSync(file, 'utf8')))),
@@ -273,7 +273,7 @@ describe('a start', () => {
     const chunk = recordedShape('codex', MB).stream;
     while (statSync(stdout).size < 60 * MB) appendFileSync(stdout, chunk);
     await bench.close();
-    // A crash leaves no sign of a clean end: the exports are looked at too.
+    // A crash leaves no mark of a clean shutdown: the exports are checked as well.
     rmSync(join(bench.data.path, 'exports.clean'));
     const child = spawn(process.execPath, ['--import', REPORT_PEAK, RECOVER, JSON.stringify({ root })], {
       stdio: ['ignore', 'ignore', 'inherit', 'pipe'],

@@ -95,7 +95,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// What the engine was told in a turn.
+// The input of the engine in a turn.
 function promptOf(scene: Scene, start: number): string {
   const { argv, stdin } = startsIn(scene.root)[start] as LoggedStart;
   return (argv.at(-1) === '-' ? stdin : argv.at(-1)) ?? '';
@@ -114,7 +114,7 @@ async function pairOf(scene: Scene, run: RunRecord, type: string): Promise<JsonO
   return fcmp.slice(at, at + 2);
 }
 
-// The time of the pending question goes by.
+// Moves the time past the deadline of the pending question.
 async function decided(scene: Scene, waiting: RunRecord): Promise<RunRecord> {
   const { interaction_id: id } = await scene.pending(waiting);
   scene.time.advance(TIMEOUT_SEC * 1000);
@@ -383,7 +383,7 @@ describe('when nobody answers in time', () => {
       const { due_at: due } = await scene.pending(waiting);
       const view = async () => viewRun(waiting, await scene.pending(waiting), scene.bench.deps.clock.now()).interaction;
       expect(await view()).toMatchObject({ overdue: false });
-      // Another run, so that the timer is there and fires.
+      // Another run, so that the timer exists and fires.
       const other = await scene.create(`${ASK}[[done 1]]`, { runtime_options: NOT_STRICT });
       scene.time.advance(10 * TIMEOUT_SEC * 1000);
       await until(async () => (await scene.bench.data.store.loadRun(other.run_id))?.status !== 'waiting_user');
@@ -642,7 +642,7 @@ describe('a turn', () => {
     execution_mode: 'interactive',
     permission: 'full',
   };
-  // Lines on stderr that repeat the message are held back in the conversation until the turn goes on or ends.
+  // Lines on stderr that repeat the message are held back in the conversation until the turn continues or ends.
   const ECHO = '[[answer stand-in: line 1 of 2]][[answer stand-in: line 2 of 2]][[sleep 50]][[stderr 2]][[hang]]';
   const schema = { type: 'object', required: ['n'], properties: { n: { type: 'number' } } };
 
@@ -699,7 +699,7 @@ describe('a turn', () => {
       });
       await until(() => startsIn(scene.root).length === 1);
       const status = async () => (await scene.bench.data.store.loadRun(run.run_id))?.status;
-      // It may print something yet, and then its time begins again.
+      // It may still print something, and then its time starts again.
       await until(async () => {
         scene.time.advance(100_000);
         return (await status()) !== 'running';

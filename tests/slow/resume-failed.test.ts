@@ -1,5 +1,5 @@
-// A resumed turn that fails before its session is confirmed has failed to resume, whatever went wrong; the details name
-// the cause.
+// A resumed turn that fails before its session is confirmed has failed to resume, for any reason; the details name the
+// cause.
 import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,7 +16,7 @@ interface Waiting {
   readonly run: RunRecord;
   // A copy of the engine's program, for the test to damage.
   readonly program: string;
-  // Set by the test: what the preparation of the next turn throws.
+  // Set by the test: the error that the preparation of the next turn throws.
   failing: Error | null;
   answer(): Promise<RunRecord>;
 }

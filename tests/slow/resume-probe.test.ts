@@ -27,7 +27,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-// A codex that answers its help by this shell script.
+// A codex whose help is this shell script.
 function createPlace(script: string): Place {
   const root = createRoot();
   const [bin, log] = [join(root, 'codex'), join(root, 'calls')];
@@ -64,7 +64,7 @@ function writeProgram(path: string, script: string): void {
   chmodSync(path, 0o755);
 }
 
-// Runs go to the stand-in; the probe goes to the program of the place.
+// Runs use the stand-in; the probe uses the program at this path.
 async function openProbed(place: Place, knowledge: EngineKnowledge, sticky = false): Promise<Bench> {
   const bench = await openBench(place.root, {
     sticky,
@@ -185,7 +185,7 @@ describe('a run', () => {
     }
   });
 
-  // A probe that never ends at all: creation cannot have waited for it.
+  // A probe that never ends: creation cannot have waited for it.
   test('is created without waiting for its probe', async () => {
     const bench = await openBench(createRoot(), {
       settings: { runsTurns: false },

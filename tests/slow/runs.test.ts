@@ -9,7 +9,7 @@ import { Gate } from '../support/gate.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 import { STAND_INS, type StandIn } from '../support/stand-in.js';
 
-// Where each engine names its session in what it prints, and what stands in its argv for a resume and nowhere else.
+// The member in which each engine prints its session, and the argument that only a resume has.
 const NAMED: Record<StandIn, { stream: 'stdout' | 'stderr'; id: RegExp; resume: (session: string) => string[] }> = {
   codex: {
     stream: 'stdout',
@@ -219,7 +219,7 @@ test('an engine pauses while its output is not stored, and continues afterwards'
       });
       await held.opened;
       const { stdout } = runFolder(bench.data.path, runId).attempt(1).logs;
-      // Until it stays as it is, round after round.
+      // Until the size stays the same for many rounds.
       for (let size = -1, rounds = 0; rounds < 20_000;) {
         const current = statSync(stdout).size;
         rounds = current === size && current > 100_000 ? rounds + 1 : 0;

@@ -82,7 +82,7 @@ test.each(['codex', 'gemini', 'codex-app-server'])(
         payload: { type: 'run.silent', run_id: created.run_id, status: 'running', silent_since: since, error: null },
       });
       expect(await bench.data.store.countDeliveries()).toMatchObject({ pending: 1 });
-      // Hours later it is still at work, and nothing is reported again.
+      // Hours later it is still running, and nothing is reported again.
       time.advance(2 * NOTICE_MS);
       expect((await view(created)).silent_since).toBe(since);
       writeFileSync(gate, '');

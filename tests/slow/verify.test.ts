@@ -1,4 +1,4 @@
-// Each check of verify finds the tampering it is there for, and the others do not complain wrongly.
+// Each check of verify finds the tampering that it is for, and the others report nothing false.
 import { appendFileSync, cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -57,7 +57,7 @@ beforeAll(async () => {
   await bench.close();
 });
 
-// What is found in a copy after something was done to it: check by check, what is wrong.
+// The findings in a copy after a change, check by check.
 async function find(
   tamper: (place: { data: string; folder: ReturnType<typeof runFolder>; db: Database }) => void,
   id = runId,
@@ -85,7 +85,7 @@ function flipByte(path: string, at: number): void {
   writeFileSync(path, bytes);
 }
 
-// Rewrites the stored text where something stands for the first time.
+// Rewrites the first match in the stored text.
 function rewrite(db: Database, protocol: 'rasp' | 'fcmp', from: string | RegExp, to: string): void {
   const rows = db
     .prepare('SELECT rowid AS id, body FROM segments WHERE run_id = ? AND protocol = ? ORDER BY seq_from')
@@ -150,7 +150,7 @@ test('a byte in a packed piece of the journal, and its stored length', async () 
   db.close();
 });
 
-// A copy with a file that ends early; `write` writes the rest of it.
+// A copy with a truncated file; `write` writes the rest of it.
 async function openShort(): Promise<{ data: string; path: string; write: () => void }> {
   const data = join(createRoot(), 'data');
   cpSync(join(original, 'data'), data, { recursive: true });
@@ -185,9 +185,9 @@ test('files that are a moment behind are waited for while somebody writes them, 
     ),
   ).toEqual([[], 3]);
   truncateSync(path, 10);
-  // Written, and its writer is gone, just after it was read.
+  // Written completely, and its writer exits just after it was read.
   expect(await verify(() => (write(), false), never)).toEqual([[], 0]);
-  // Changed is not behind: nothing is waited for.
+  // A changed file is not late: nothing is waited for.
   flipByte(path, 10);
   expect(await verify(() => true, never)).toEqual([['files'], 0]);
   await reader.close();
@@ -432,7 +432,7 @@ test('a live run is checked at one point in time while it stores more events', a
   const reader = await openForReading(data);
   const run = await reader?.store.loadRun(runId);
   if (!reader || !run) throw new Error('the run is gone');
-  // The row as it was when half of the journal was stored.
+  // The row at the time when half of the journal was stored.
   const early = { ...run, status: 'running', heads: { ...run.heads, rasp_seq: 5, fcmp_seq: 4 } } as typeof run;
   expect((await verifyRun(reader.store, data, early)).filter(({ ok }) => !ok)).toEqual([]);
   await reader.close();

@@ -149,7 +149,7 @@ test('a first turn without its folder fails with WORKING_FOLDER_UNUSABLE, and no
   const bench = await openBench(root, {
     runtime: {
       newSessionId: () => {
-        // Created, taken, and gone before anything is started.
+        // Created, claimed, and removed before anything is started.
         rmSync(cwd, { recursive: true });
         return '12345678-0000-4000-8000-000000000001';
       },

@@ -1,4 +1,4 @@
-// What any store must do, whatever it is made of: the same suite runs against each of them.
+// The contract of every store: the same suite runs against each of them.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stateOf } from '../../src/journal/run-state.js';
 import { DamagedDataError } from '../../src/kernel/stored-json.js';
@@ -33,7 +33,7 @@ export function lines(firstSeq: number, count: number, ts = T0): Lines {
   return { firstSeq, lastSeq: firstSeq + count - 1, bytes: Buffer.from(`${texts.join('\n')}\n`) };
 }
 
-// As long as the others, and not the same.
+// As long as the others, but different.
 const converse = (bytes: Buffer): Buffer => Buffer.from(bytes.toString().replaceAll('text', 'said'));
 
 export function flush(raspSeq: number, count: number, fcmpSeq: number | null, ts = T0): JournalFlush {
@@ -97,7 +97,7 @@ export interface RowEdit extends Partial<Pick<RunAppend, 'now' | 'create' | 'del
 
 const PENDING = { state: 'pending', resolution: null } as const;
 
-// An append that fits the run as it is now.
+// An append that fits the current run.
 export function change(run: RunRecord, edit: RowEdit = {}): RunAppend {
   const { expect: expected, set = {}, journal, turn, handle, ask: asked, resolve, ...rest } = edit;
   const { epoch, ...columns } = set;
@@ -178,12 +178,12 @@ export const delivery = (
 
 export interface StoreUnderTest {
   readonly store: Store;
-  // A statement of somebody else on the tables, which have the same names in each store.
+  // A direct statement on the tables, which have the same names in each store.
   execute(sql: string): Promise<void>;
   cleanup(): Promise<void>;
 }
 
-// Text that cannot be what Parley wrote: no JSON, and JSON of another form.
+// Text that Parley cannot have written: not JSON, or JSON of another form.
 const NOT_OURS = ['{', 'null', '[]', '"text"', '7', '{}'];
 
 export function describeStore(name: string, open: () => Promise<StoreUnderTest>): void {
@@ -462,7 +462,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           all.map((each) => (each.lastSeq - each.firstSeq > 1000 ? converse(each.bytes) : each.bytes)),
         ),
       };
-      // In turns, as readers of both come.
+      // In turns, as in readers of both.
       for (const after of [10, 3000])
         for (const protocol of ['rasp', 'fcmp', 'rasp'] as const)
           expect((await store.readLines(run.run_id, protocol, after, 200))?.bytes.includes('"said"')).toBe(
@@ -922,7 +922,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         },
       });
       expect(run.waited_ms).toBe(750);
-      // A clock that was set back takes nothing away.
+      // A clock that was set back removes nothing.
       run = await commit(run, { ask: ask('int_3', { asked_at: T0 + 1000, attempt_number: 3 }) });
       run = await commit(run, {
         resolve: { interaction_id: 'int_3', state: 'canceled', resolution: resolution(T0), asked_at: T0 + 1000 },

@@ -1,7 +1,7 @@
-// A conversation of which one write is refused, each in its turn: the first, the second and so on to the last, by a
-// full or a broken disk, with nothing or half of it written; and so once, or until there is room again. The caller is
-// told, nothing that was acknowledged is lost, and the run comes to its end, here or after the next start.
-// PARLEY_DISK_EVERY: which of the writes, every thirty-sixth unless told.
+// A conversation in which one write is refused, each in turn from the first to the last, by a full or a broken disk,
+// with none or half of it written, once or until there is space again. The caller gets an error, nothing that was
+// acknowledged is lost, and the run ends, now or after the next start. PARLEY_DISK_EVERY: tests every n-th write, by
+// default every thirty-sixth.
 import { singleHost } from '../../src/ownership/single-host.js';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ function onDisk(store: Store, disk: FailingDisk): Store {
   });
 }
 
-// Again when it is refused, as a person would; the disk is well again after the second time.
+// Repeats a refused request, as a person would; the disk works again after the second time.
 async function insist<T>(disk: FailingDisk, ask: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -55,7 +55,7 @@ async function insist<T>(disk: FailingDisk, ask: () => Promise<T>): Promise<T> {
   }
 }
 
-// Answers how many writes were refused, and which was the first of the call that begins it.
+// Returns how many writes were refused, and which was the first of the call that starts the run.
 async function converse(
   root: string,
   how: How,
@@ -86,7 +86,7 @@ async function converse(
     created = disk.writes + 1;
     const { run_id: runId } = await insist(disk, () => orchestrator.create(REQUEST));
     const waitForEnd = async () => {
-      // Once something was refused there is room soon: a run that could not be ended before is then. Not sooner,
+      // After a refusal the disk soon has space: a run that could not be ended before is ended then. Not sooner,
       // however slow the machine is.
       const limit = setInterval(() => void (disk.failed > 0 && disk.heal()), 300);
       try {
@@ -115,7 +115,7 @@ async function converse(
   for (const call of disk.refused) figures.add(`of them ${call}`);
   const again = await openBench(root);
   const run = await again.orchestrator.create(REQUEST);
-  // Whatever it could not write, it is whole after the next start.
+  // Whatever could not be written, the run is complete after the next start.
   const ended = await expectSound(again, run.run_id);
   expect(['succeeded', 'failed'], where).toContain(ended.status);
   if (ended.status === 'failed')
@@ -147,7 +147,7 @@ test.each(CASES)(
     for (let at = 1 + (SEED % EVERY), conversations = 0; ; at += EVERY, conversations += 1) {
       const { failed } = await play(how, times, at);
       if (failed > 0) continue;
-      // The last one had no write that late; without any before it nothing would have been tried.
+      // The last one had no write that late; without any before it nothing would have been tested.
       expect(conversations, 'conversations with a refused write').toBeGreaterThan(0);
       return;
     }

@@ -21,14 +21,14 @@ const PROMPT = '[[events 30 100]][[ask Go on?]][[events 30 100]][[ask Again?]][[
 const figures = new Figures('fsync');
 afterAll(() => figures.tell());
 
-// What somebody was told.
+// The confirmations that a client received.
 interface Told {
   readonly runs: Set<string>;
   readonly answers: Set<string>;
   readonly seqs: Map<string, number>;
 }
 
-// The server is gone: what was under way is not told any more.
+// The server was killed: requests in progress get no response.
 async function untilGone(work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -51,7 +51,7 @@ async function converse({ url, token }: ServerProcess, promised: Told, signal: A
   }
 }
 
-// Nothing stays but what was made durable.
+// Only durable data remains.
 function cutPower(site: Site, ledger: string): void {
   const durable = new Map<string, number>();
   for (const line of existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : []) {
@@ -88,7 +88,7 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
     const talking = Promise.all(
       Array.from({ length: RUNS }, () => untilGone(() => converse(server, promised, leave.signal))),
     );
-    // In the middle of it: after some have been answered, or before.
+    // During the run: after some questions were answered, or before.
     const answers = by.below(RUNS);
     await expect.poll(() => promised.answers.size, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(answers);
     await pause(by.below(10 * SLOW_MS));
@@ -119,7 +119,7 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
     const findings = async (id: string) =>
       (await again.client.verify(id)).checks.filter(({ ok }) => !ok).map(({ name }) => name);
     for (const { run_id: id } of kept) {
-      // What had come to rest is whole; of a turn that was at work, verify says what is missing.
+      // Ended runs are complete; for a turn in progress, verify names the missing data.
       if (endedRuns.has(id)) await expect.poll(() => findings(id), { timeout: 10_000 }).toEqual([]);
       else expect(['hashes', 'cover', 'conversation', 'files'], id).toEqual(expect.arrayContaining(await findings(id)));
       figures.add(endedRuns.has(id) ? 'runs at rest' : 'runs cut off');

@@ -23,8 +23,8 @@ import {
 } from '../support/tortured-runs.js';
 
 const RUNS = Number(process.env['PARLEY_STOPS_RUNS'] ?? 9);
-// How a run may end that nobody canceled: well, or cut off with its server or its engine, or answered when its session
-// had not come to be.
+// The possible ends of a run that was not canceled: successful, interrupted with its server or its engine, or answered
+// before its session existed.
 const ENDS = [
   'succeeded',
   'ORCHESTRATOR_RESTART_INTERRUPTED',
@@ -60,7 +60,7 @@ test(
     await world.begin();
     const planned = planRuns(RUNS, SEED, seededRandom(SEED), world);
     let isDone = false;
-    // What the server has said it took.
+    // The requests that the server has accepted.
     const taken = new Map<string, string>();
     const answering = answerAll(
       world,

@@ -25,10 +25,10 @@ import { chance, Figures, SEED } from '../support/torture.js';
 
 const CUTS = Number(process.env['PARLEY_TORN_CUTS'] ?? 1);
 
-// Where each kind of file is, how it is written, and which checks of verify may find something when its end is gone:
-// those that are on the disk before a state is stored cannot lose it by a power cut, and are torn here all the same.
-// The database has its own test below, and so have the files that a server keeps. The locks (lock.db) are empty:
-// nothing of them can be torn. exports.clean: tests/slow/continue.test.ts. asks.jsonl: tests/ask.
+// The place of each kind of file, how it is written, and which checks of verify may report something when its end is
+// missing. Files that are on disk before a state is stored cannot lose it in a power failure, and are torn here
+// nevertheless. The database has its own test below, and so have the files of a server. The locks (lock.db) are empty,
+// so nothing of them can be torn. exports.clean: tests/slow/continue.test.ts. asks.jsonl: tests/ask.
 const KINDS = [
   {
     file: 'ended/attempts/2/stdout.log',
@@ -134,7 +134,7 @@ const TEARS: readonly Tear[] = [
   ['zeros', (bytes, at) => Buffer.concat([bytes.subarray(0, at), Buffer.alloc(bytes.length - at)])],
 ];
 
-// Within the last record: its last line, or the whole file where that is one thing.
+// Within the last record: its last line, or the whole file if it is one record.
 function placesIn(bytes: Buffer, number: number): number[] {
   const begin = bytes.subarray(0, -1).lastIndexOf(0x0a) + 1;
   const all = Array.from({ length: bytes.length - begin }, (_, at) => begin + at);
@@ -171,12 +171,12 @@ describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, finding
         torn.push(name);
         expect(findings, `${name}: ${where}`).toEqual(expect.arrayContaining(findings));
       }
-      // Nothing is said of others.
+      // No other file is reported.
       expect(
         torn.filter((name) => !file.startsWith(`${name}/`)),
         where,
       ).toEqual([]);
-      // What had been taken as evidence is missed, and told.
+      // Missing evidence is detected and reported.
       if (findings.length > 0 && !file.startsWith('cut/')) expect(torn, where).toHaveLength(1);
       figures.add(how === 'cut' ? 'cuts' : 'zero-filled ends');
       if (torn.length > 0) figures.add('losses told');
@@ -204,8 +204,7 @@ test('after a torn write people can still answer waiting questions', async () =>
   await bench.close();
 });
 
-// What is in the database is there up to the last change that was acknowledged; the one that was being written is there
-// whole or not at all.
+// The database contains everything up to the last acknowledged change; the change in progress is complete or absent.
 test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SEED})`, async (how, tear) => {
   const root = copyOf();
   const wal = join('data', 'parley.db-wal');
@@ -259,8 +258,8 @@ test('the database itself, torn where it was growing while its log was being put
 });
 
 const TOKENS = [{ name: 'ann', role: 'viewer', sha256: 'a'.repeat(64), created_at: '2026-01-01T00:00:00.000Z' }];
-// What a server keeps beside. All of them are replaced as a whole; if they are torn all the same, it starts, or it says
-// which file it is.
+// The other files of a server. All of them are replaced atomically; if they are torn nevertheless, the server starts,
+// or names the damaged file.
 const SERVED = [
   ['token', 'prl_0123456789abcdef0123456789\n'],
   ['tokens.json', `${JSON.stringify(TOKENS, null, 2)}\n`],
@@ -276,7 +275,7 @@ test.each(SERVED)(`a server starts, or names the file: %s (seed ${SEED})`, { tim
   for (let time = 0; time < Math.ceil(CUTS / 4); time += 1) {
     const [, tear] = by.pick(TEARS);
     writeFileSync(join(site.data, file), tear(Buffer.from(text), by.below(text.length)), { mode: 0o600 });
-    // Of a replacement that was cut off there may be this, too.
+    // An interrupted replacement may leave this file.
     writeFileSync(join(site.data, `${file}.new`), text.slice(0, 3));
     const server = start(site, ['serve', '--json', '--port', '0']);
     const serves = await server.waitFor('"type":"serving"').then(

@@ -78,7 +78,7 @@ test('a kept process waits for its answer and is handed over once', async () => 
   expect(await residents.claim('run_1')).toBe(waiter);
   expect(await residents.claim('run_1')).toBeNull();
   expect([residents.has('run_1'), residents.count, timers.lengths()]).toEqual([false, 0, []]);
-  // It belongs to a turn now: its exit is no loss.
+  // It belongs to a turn now: its exit is not a loss.
   waiter.exit();
   await tick();
   expect([lost, ended, waiter.closes]).toEqual([[], [], 0]);

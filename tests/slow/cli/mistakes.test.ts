@@ -1,4 +1,4 @@
-// Mistakes before anything starts: each is reported in one sentence with a way out, and nothing is half written.
+// Mistakes before anything starts: each is reported in one sentence with a way out, and nothing is partly written.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -112,7 +112,7 @@ async function expectNothingStored(site: Site): Promise<void> {
 test('each is refused with its exit code and a message on stderr, as text and JSON; nothing is stored', async () => {
   const site = createMistakenSite();
   const check = async ([name, args, code, message]: Mistake, index: number): Promise<void> => {
-    // A directory each: some of them make one.
+    // A separate directory for each, because some of them create one.
     const data = join(site.root, `data-${index}`);
     const asJson = !['completion', 'parse', 'work', 'runn', 'codex'].includes(args[0] ?? '');
     const env = { PARLEY_DATA: data };
@@ -224,7 +224,7 @@ test.each([
   const doctor = await parley(site, ['doctor']);
   expect(doctor.code).toBe(1);
   expect(doctor.stdout).toMatch(message);
-  // Who only reads needs none of it.
+  // Commands that only read need none of it.
   expect((await parley(site, ['ls', '-q'])).code).toBe(0);
 });
 

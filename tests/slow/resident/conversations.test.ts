@@ -1,4 +1,4 @@
-// A conversation with an engine that stays: one process for its turns while it is kept, another one when it is not;
+// A conversation with a resident engine: one process for its turns while it is kept, another one after it was parked;
 // every byte of its log belongs to one turn, and gives the same events when it is read again.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { processesOf } from '../../support/orchestrated.js';
 import { dataOf, ENGINE, gone, type ResidentBench, withBench } from '../../support/resident-bench.js';
 
 const PARKED = { settings: { residents: { parkAfterMs: 0, max: 8 } } };
-// What the server was told, line by line.
+// The input of the server, line by line.
 function requestsIn(bench: ResidentBench, { run_id: runId }: RunRecord): JsonObject[] {
   return readFileSync(join(bench.data.path, 'runs', runId, 'agents/main/runtime/requests.jsonl'), 'utf8')
     .trimEnd()
@@ -20,7 +20,7 @@ function requestsIn(bench: ResidentBench, { run_id: runId }: RunRecord): JsonObj
     .map((line) => JSON.parse(line) as JsonObject);
 }
 
-// What its own requests were answered with.
+// The responses to its own requests.
 const answersIn = (bench: ResidentBench, run: RunRecord): unknown[] =>
   requestsIn(bench, run)
     .filter(({ method }) => method === undefined)
@@ -29,7 +29,7 @@ const answersIn = (bench: ResidentBench, run: RunRecord): unknown[] =>
 const cut = (path: string, { from = 0, bytes }: { from?: number; bytes: number }): Buffer =>
   readFileSync(path).subarray(from, from + bytes);
 
-// What its parser gives now, turn by turn, for what the run has stored.
+// The current output of its parser, turn by turn, for the stored data of the run.
 async function expectReadAgain(bench: ResidentBench, run: RunRecord): Promise<void> {
   const stored = await bench.events(run);
   const engine = findEngine(ENGINE);
@@ -211,7 +211,7 @@ describe.each([
     }, changes));
 });
 
-// One whose only field a bare answer might have filled.
+// A form whose only field a bare answer might have filled.
 test('silence declines a form', async () =>
   withBench(async (bench) => {
     const run = await bench.play('[[form1 Delete everything?]] [[done 1]]', {

@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest';
 import { createRoot, expectSound, processesOf } from '../../support/orchestrated.js';
 import { ENGINE, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
 
-// It answers nothing, and takes no hint.
+// It sends no response, and ignores SIGTERM.
 async function openHanging(): Promise<ResidentBench> {
   const root = createRoot();
   const program = join(root, 'hangs');

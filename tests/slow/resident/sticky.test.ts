@@ -1,5 +1,5 @@
 // sessions.sticky: a run of an engine that cannot resume waits in its process, and only there. A stand-in that cannot
-// resume plays it; with the setting off nothing of it is there.
+// resume runs it; with the setting off, nothing of this applies.
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createEngineRuntime } from '../../../src/machine/create-engine-runtime.js';
@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const bench of opened.splice(0)) await bench.close();
 });
 
-// As `parley serve` finds it: by the help of the program itself.
+// As `parley serve` finds it: from the help of the program itself.
 async function openSticky(
   kind: 'resumes' | 'cannot resume',
   {
@@ -60,7 +60,7 @@ function probesOf({ knownResume, probeResume }: EngineRuntime): Partial<EngineRu
   return { ...(knownResume ? { knownResume } : {}), ...(probeResume ? { probeResume } : {}) };
 }
 
-// A member as it is, on the object that has it.
+// A member unchanged, on its own object.
 function bound<T extends object>(target: T, name: string | symbol): unknown {
   const member = Reflect.get(target, name, target) as unknown;
   return typeof member === 'function' ? (member.bind(target) as unknown) : member;

@@ -1,5 +1,5 @@
-// Input that means harm, over real sockets: each is refused in the one envelope with a code of the contract, the log
-// has neither a secret nor a defect, and another client is served as if nothing had been.
+// Malicious input over real sockets: each is refused in the one envelope with a code of the contract, the log has
+// neither a secret nor a defect, and other clients are served normally.
 import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -278,7 +278,7 @@ describe('heads', () => {
         [open('/healthz'), open('/none'), open(`/v1/runs/${runId}/result`), post('{'), line('GET /healthz')].join(''),
       ),
     );
-    // What follows a body that cannot be read is not read either.
+    // The data after an unreadable body is not read either.
     expect(answers.map(({ status }) => status)).toEqual([200, 404, 200, 400]);
   });
 });
@@ -406,8 +406,7 @@ describe('answers', () => {
     expect((await reply(one, good)).status).toBe(200);
     await served.bench.orchestrator.waitUntilIdle(one);
     const second = await served.client.interaction(one);
-    // Replayed: the same once more is known, under another key or with another answer it comes too late; the new
-    // question stays.
+    // Replayed: the identical request is recognised, with another key or answer it is too late; the new question stays.
     expect((await reply(one, good)).status).toBe(200);
     for (const late of [
       { ...good, idempotency_key: 'other' },
@@ -443,7 +442,7 @@ describe('unauthenticated callers', () => {
           if (each !== 'HEAD') await refused(answer, 'UNAUTHORIZED');
         }
     }
-    // Browsers: a session that never was, one that has ended, and what the previous version kept in the cookie.
+    // Browsers: a session that never existed, one that has ended, and the cookie of the previous version.
     const ended = await served.signIn();
     await served.fetch('/v1/sign-out', { method: 'POST', as: null, headers: { cookie: ended, origin: served.url } });
     const [name = ''] = ended.split('=');
@@ -482,7 +481,7 @@ describe('unauthenticated callers', () => {
   test('each role has exactly its permissions, on every route', async () => {
     const [viewer, replier] = [served.tokenOf('viewer'), served.tokenOf('replier')];
     for (const [method, path] of await served.routes()) {
-      // Signing in and out and one's own sessions are for everybody.
+      // Everybody may sign in and out and manage their own sessions.
       if (method === 'GET' || path === '/v1/sign-in' || path === '/v1/sign-out' || path === '/v1/sessions/{id}')
         continue;
       const mayReply = path.endsWith('/reply');

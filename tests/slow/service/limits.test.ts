@@ -1,4 +1,4 @@
-// What one client may cost the server: lists in short form, limits per token, a deadline for clients that do not read,
+// The load that one client may cause: lists in short form, limits per token, a deadline for clients that do not read,
 // and checks of runs one at a time.
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -22,7 +22,7 @@ afterEach(() => served?.close());
 const idOf = (number: number): string => `run_${String(number).padStart(26, '0')}`;
 const questionOf = (number: number): string => `int_${String(number).padStart(26, '0')}`;
 
-// Stored without a turn: what is listed does not depend on how it came there.
+// Stored without a turn: the lists do not depend on the origin of a run.
 async function keep(number: number, spec: Partial<NewRun['spec']> = {}): Promise<RunRecord> {
   const outcome = await served.bench.data.store.createRun(
     newRun(number, { run_id: idOf(number), request_id: idOf(number), spec: { ...newRun(number).spec, ...spec } }),
@@ -171,7 +171,7 @@ describe('limits per token', () => {
     const verifying = served.fetch(`/v1/runs/${idOf(1)}/verify`, { as: viewer });
     for (const path of ['files', 'logs', 'archive', 'rasp/history', 'verify']) {
       await expect.poll(() => statusOf(path, viewer), { message: path }).toBe(429);
-      // The response before it may just be closing.
+      // The previous response may still be closing.
       if (path !== 'verify') await expect.poll(() => statusOf(path, other), { message: path }).toBe(200);
     }
     expect((await served.fetch(`/v1/runs/${idOf(1)}`, { as: viewer })).status).toBe(200);
@@ -185,7 +185,7 @@ test('a client that does not read is cut off, whatever it was sent', async () =>
   served = await serve({ bench: { settings: { runsTurns: false } }, limits: { ...DEFAULT_LIMITS, writeMs: 500 } });
   let run = await keep(1);
   const { store, path } = served.bench.data;
-  // More than the buffers of the system take.
+  // More than the buffers of the system hold.
   for (let seq = 3; seq < 3 + 30 * 2000; seq += 2000) {
     const lines = flush(seq, 2000, null);
     const long = Buffer.from(lines.rasp.bytes.toString().replaceAll('"text"', `"pad":"${'p'.repeat(800)}","text"`));
@@ -382,7 +382,7 @@ test('a range from created_at to updated_at holds the first and the last event, 
   // A plus sign that was not encoded arrives as a blank.
   expect(await seqs(`from_ts=${offset(from)}&to_ts=${encodeURIComponent(offset(to))}`)).toEqual(all);
   expect(await seqs(`from_ts=${inTokyo(from)}&to_ts=${inTokyo(to)}`)).toEqual(all);
-  // To the second: all of that second.
+  // To the second, including that second.
   expect(await seqs(`from_ts=${from.slice(0, 19)}Z&to_ts=${to.slice(0, 19)}Z`)).toEqual(all);
   expect((await served.fetch(`/v1/runs/${id}/rasp/history?from_ts=yesterday`)).status).toBe(400);
 });

@@ -14,7 +14,7 @@ import { addToken, removeToken } from '../../../src/service/access/tokens.js';
 import { Gate } from '../../support/gate.js';
 import { serve, type Served } from '../../support/served.js';
 
-// What is not for programs (pages, sign-in) is not among them.
+// Routes that are not for programs (pages, sign-in) are not among them.
 const ROUTES = [
   'POST /v1/runs',
   'GET /v1/runs',
@@ -403,7 +403,7 @@ describe('the stream of changes of runs', () => {
       labels: { team: 'b' },
       interaction: { question: { prompt: 'Which database?' } },
     });
-    // A state that was left before it could be told is not told.
+    // A state that has already ended before its notification is not reported.
     for (const text of seen) expect(text).toMatch(new RegExp(`^${id} (?:queued|running)$`));
     await served.client.cancel(id);
     for (; !(change?.type === 'run' && change.run.status === 'canceled'); change = await next())
@@ -586,7 +586,7 @@ describe('evidence', () => {
 
 describe('the server about itself', () => {
   test('health needs no token; who one is, engines, contract, parsers and figures do', async () => {
-    // It shares no database: there is nothing to prove, and nobody to prove it to.
+    // It shares no database: there is no host to prove its identity to.
     const challenge = (text: string) => served.fetch(`/readyz?challenge=${text}`, { as: null });
     expect(await (await challenge('x'.repeat(16))).json()).toEqual({ status: 'ok' });
     for (const wrong of ['', 'x'.repeat(15), 'x'.repeat(129), 'x%20'.repeat(16)])
@@ -670,7 +670,7 @@ test('requests match the contract of the command line and the checks of the orch
     ['interaction', interactionView],
   ] as const) {
     const { required = [], properties = {} } = contract.$defs[name] ?? {};
-    // Only in lists, and only where sessions.sticky is on.
+    // Only in lists, and only if sessions.sticky is on.
     const elsewhere = new Set(['truncated', 'interactive_profile', 'wait_deadline_at']);
     expect(Object.keys(shape).toSorted()).toEqual(
       Object.keys(properties)
@@ -726,7 +726,7 @@ test('an answer that is complete only when the server is stopping is refused, an
     }),
   } as RequestInit);
   await requestSeen;
-  // What is looked at first has been looked at.
+  // Waits until the first check has run.
   await settle();
   stopping.service.stopTaking();
   sending.open();

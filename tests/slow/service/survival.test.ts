@@ -1,5 +1,5 @@
-// The server as a process that is killed, stopped and started again: what waits is answerable afterwards, and whoever
-// was connected goes on by itself. PARLEY_WAITING_RUNS asks for more of them.
+// The server as a process that is killed, stopped and started again: waiting runs can be answered afterwards, and
+// connected clients continue by themselves. PARLEY_WAITING_RUNS sets their number.
 import { singleHost } from '../../../src/ownership/single-host.js';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ const FACTS = { pending: true, handle: true, requireUserReply: true, sticky: fal
 const SESSION = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 const ASK = '[[ask Which?|a|b]]';
 
-// Runs that wait, as if their turns had been played.
+// Waiting runs, as if their turns had been run.
 async function fill(site: Site, count: number): Promise<string[]> {
   mkdirSync(site.data, { recursive: true, mode: 0o700 });
   const data = await openDataDir(site.data, { pid: process.pid });
@@ -83,12 +83,12 @@ async function fill(site: Site, count: number): Promise<string[]> {
   return made;
 }
 
-// A client that does not wait long before it comes back.
+// A client with short delays before it reconnects.
 function patient({ url, token }: ServerProcess): ParleyClient {
   return createClient({ url, token, wait: () => new Promise((resolve) => setTimeout(resolve, 20)) });
 }
 
-// What waits, as one knows it who only reads the stream of the inbox.
+// The waiting questions, as known to a reader of the inbox stream only.
 function followInbox(
   client: ParleyClient,
   signal: AbortSignal,
