@@ -179,7 +179,7 @@ async function watchRuns(server) {
   return { ends, close: stream.close };
 }
 
-// Answers every question at once.
+// A person who replies to every question at once.
 async function answerAll(server, call, tally) {
   const known = new Set();
   return openStream(server, '/v1/interactions/events', ({ event, data }) => {

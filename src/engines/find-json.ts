@@ -5,7 +5,7 @@ import { isEscaped, isObject, parseJson, type Json, type JsonObject } from '../k
 const MAX_TRIES = 200;
 const MAX_SCANNED_CHARS = 8 * 1024 * 1024;
 
-export interface Found {
+export interface JsonFragment {
   readonly value: Json;
   readonly start: number;
   readonly end: number;
@@ -50,7 +50,10 @@ export function findFencedJson(text: string): FencedBlock[] {
 }
 
 // Returns the first object or array inside a text that decodes and that the caller wants.
-export function findJsonFragment(text: string, wanted: (value: Json) => boolean = () => true): Found | undefined {
+export function findJsonFragment(
+  text: string,
+  wanted: (value: Json) => boolean = () => true,
+): JsonFragment | undefined {
   let budget = MAX_SCANNED_CHARS;
   let at = nextOpening(text, 0);
   for (let tries = 0; at >= 0 && tries < MAX_TRIES && budget > 0; tries += 1) {

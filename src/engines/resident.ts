@@ -67,7 +67,7 @@ export interface Resident {
   readonly from: number;
   readonly isAlive: boolean;
   // Sends a prompt, in a session that is opened first if none is open. Resolves when the engine has accepted the
-  // prompt, not when its turn is over.
+  // prompt, not when its turn has ended.
   converse(conversation: Conversation, prompt: string): Promise<void>;
   // The lines from this offset of the log on, each after it was logged; ends with the process. The engine's output is
   // not read further while many lines wait for this reader, so the caller must not wait for the engine in between.

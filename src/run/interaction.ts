@@ -1,4 +1,4 @@
-// A question to a person, made whole from whatever the agent gave: never rejected for its shape.
+// A question to a person, completed from any input of the agent: never rejected for its shape.
 import { asObject, asString, clipDepth, isObject, type Json, type JsonObject } from '../kernel/json.js';
 import type { RaspField, RaspInteractionKind, RaspInteractionRequested, RaspOption } from '../contract/rasp-data.js';
 

@@ -42,7 +42,7 @@ export interface TurnFacts {
     | null;
   // The process was still there when the turn was over: its end says nothing of it.
   readonly outlived?: boolean;
-  // The person who was asked for leave has stopped the turn.
+  // The person who was asked for permission has stopped the turn.
   readonly stopped?: boolean;
   // The session id this turn was to continue; null for a first turn.
   readonly resumedFrom: string | null;

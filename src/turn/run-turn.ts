@@ -114,11 +114,11 @@ async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
   // The run was canceled just now, or another host has it: nothing has started.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   // Until here a cancel would have ended the waiting process; from here on this turn owns it.
-  const waiter = await residents.claim(queued.run_id);
+  const idleResident = await residents.claim(queued.run_id);
   const writer = new TurnWriter(deps, started.run, () => control.shutdown());
   control.attachWriter(writer);
   if (program === null || command === null) {
-    await waiter?.resident.close();
+    await idleResident?.resident.close();
     const { binary, install } = engine.probe;
     const error =
       deps.runtime.explainMissing?.(engine) ?? runError('ENGINE_NOT_FOUND.not_installed', { program: binary, install });
@@ -126,7 +126,7 @@ async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
   }
   const options = parseRuntimeOptions(queued.spec.runtime_options);
   const context = { deps, engine, options, handle, answered, control, version, writer };
-  if (engine.resident) return runResidentTurn(context, { command, program, waiter, residents });
+  if (engine.resident) return runResidentTurn(context, { command, program, idleResident, residents });
   return runProcessTurn(context, command, ask);
 }
 

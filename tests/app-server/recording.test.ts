@@ -42,7 +42,7 @@ test('there is nothing to leave behind where nothing was recorded', async () => 
   expect(readdirSync(dir)).toEqual([]);
 });
 
-test('a lock that this very process has is not passed over; one that is free is taken without a word', async () => {
+test('a lock that this very process has is not passed over; a free one is taken silently', async () => {
   let passed = 0;
   const pass = async (): Promise<void> => void (passed += 1);
   const release = await lockAgent(dir, 1, pass);

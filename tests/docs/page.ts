@@ -83,7 +83,7 @@ export function canRun({ notes }: CodeBlock): boolean {
   );
 }
 
-/** Runs the blocks of a page in order, in one shell and a new folder. Returns the differences from what is shown. */
+/** Runs the blocks of a page in order, in one shell and a new folder. Returns the differences from the page. */
 export async function runPage(
   blocks: readonly CodeBlock[],
   { env = {} }: { env?: Readonly<Record<string, string>> } = {},

@@ -101,7 +101,7 @@ test.each(['src/client/index.ts', 'src/app-server/index.ts'])('every exported me
   expect(undocumented(path, null)).toEqual([]);
 });
 
-test('the check for JSDoc notices what is missing', () => {
+test('the check for JSDoc notices missing comments', () => {
   // An internal file with comments for its readers only.
   expect(undocumented('src/service/service.ts', null).length).toBeGreaterThan(0);
 });

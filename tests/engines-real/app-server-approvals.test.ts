@@ -42,7 +42,7 @@ async function expectEndsWell(bench: RealBench, runId: string): Promise<void> {
   expectSameParsed(bench.data.path, runId, events);
 }
 
-describe('a command that asks for leave', () => {
+describe('a command that asks for permission', () => {
   test('runs once when it is approved; the same again is asked again', async () => {
     const bench = await openResidents();
     const { runId, question } = await ask(

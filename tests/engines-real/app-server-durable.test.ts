@@ -80,7 +80,7 @@ async function expectEndsWell(person: Person, { run_id: runId }: RunRecord, proc
   expectSameParsed(person.data, runId, events);
 }
 
-describe('killed with Parley while it waits for leave, a run is still in the inbox after a start', () => {
+describe('killed with Parley while it waits for approval, a run is still in the inbox after a start', () => {
   test('and approved, its command runs once, after that was stored', async () => {
     const person = await openSite('codex');
     const asked = await askAndDie(person, `[[answer First.]] [[approve ${COMMAND}]] [[done 7]]`);
@@ -196,7 +196,7 @@ test('killed with Parley after an approved command has run, it does not run agai
   expect(of(await eventsOf(person, asked.run_id), 'interaction.approval.applied')).toHaveLength(1);
 });
 
-test('parked, a run that waits for leave has no process; approved, its command runs once', async () => {
+test('parked, a run that waits for approval has no process; approved, its command runs once', async () => {
   const bench = await openResidents({ settings: { residents: { parkAfterMs: 0, max: 8 } } });
   const asked = await bench.play(`[[approve ${COMMAND}]] [[done 7]]`, ASKS);
   await expectNoProcess(asked.run_id);
@@ -215,7 +215,7 @@ test('parked, a run that waits for leave has no process; approved, its command r
   expectSameParsed(bench.data.path, asked.run_id, events);
 });
 
-test('killed while Parley lives, the process of a run that waits for leave is replaced by the answer', async () => {
+test('killed while Parley lives, the process of a run that waits for approval is replaced by the answer', async () => {
   const bench = await openResidents();
   const asked = await bench.play(`[[approve ${COMMAND}]] [[done 7]]`, ASKS);
   for (const pid of processesOf(asked.run_id)) process.kill(pid, 'SIGKILL');
@@ -306,9 +306,7 @@ test('runs that wait cost no more memory than the processes that may be kept', a
     }
   }
   expect(bench.orchestrator.residents).toBe(1);
-  console.log(
-    `memory of a run that waits for leave: ${measured.join(', ')} MB while its process is kept, 0 MB when it is parked`,
-  );
+  console.log(`memory of a run that waits for approval: ${measured.join(', ')} MB with its process, 0 MB when parked`);
   for (const megabytes of measured) expect(megabytes).toBeGreaterThan(10);
   const ended = await Promise.all(runs.map(({ run_id: runId }) => bench.reply(runId, { decision: 'approve' })));
   expect(ended.map(({ status, result }) => [status, result])).toEqual([

@@ -27,7 +27,7 @@ test('twenty concurrent runs with an approval each all succeed, isolated from ea
   const memory = asked.map(({ run_id: runId }) => memoryOf(runId)).reduce((sum, each) => sum + each, 0);
   const ended = await Promise.all(asked.map(({ run_id: runId }) => bench.reply(runId, { decision: 'approve' })));
   console.log(
-    `${count} runs at once: ${waited - startedAt} ms until all waited for leave (${memory} MB), ` +
+    `${count} runs at once: ${waited - startedAt} ms until all waited for approval (${memory} MB), ` +
       `${Date.now() - waited} ms from the answers to the end of all`,
   );
   expect(ended.map(({ status, result }) => [status, result])).toEqual(numbers.map((n) => ['succeeded', n]));

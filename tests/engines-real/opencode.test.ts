@@ -90,7 +90,7 @@ test.each([
   expect(desk.model.requests).toHaveLength(requests);
 });
 
-test('[[cut]] is tried again without a word', async () => {
+test('[[cut]] is tried again silently', async () => {
   const desk = await sitDown('opencode');
   const child = start(desk, argsOf(desk), '[[cut]]');
   await desk.model.received(2);

@@ -76,7 +76,7 @@ export async function run(desk: Desk, args: readonly string[], prompt: string): 
   return finish(start(desk, args, prompt));
 }
 
-// The prompt goes on stdin, which is then closed: all three read it to its end.
+// The prompt is written to stdin, which is then closed: all three read it to its end.
 export function start({ engine, cwd, env }: Desk, args: readonly string[], prompt: string): ChildProcess {
   const [file = '', ...first] = ENGINE_PROGRAMS[engine];
   const child = spawn(file, [...first, ...args], {

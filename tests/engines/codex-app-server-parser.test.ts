@@ -413,7 +413,7 @@ describe('events', () => {
       [['agent.reasoning', { text: 'raw' }]],
     ],
     [
-      'the agent thinks nothing that is told',
+      'a reasoning item without text',
       item('completed', { type: 'reasoning', summary: [], content: [] }),
       [progress('item/completed: reasoning')],
     ],

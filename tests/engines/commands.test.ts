@@ -211,7 +211,7 @@ describe('codex', () => {
     },
   );
 
-  test('codex gets a prompt with a leading dash by stdin, with a dash in its place', () => {
+  test('codex gets a prompt with a leading dash on stdin, with a dash in its place', () => {
     for (const prompt of ['-', '--help', '--- a heading', '-C /']) {
       expect(start('codex', { prompt })).toMatchObject({
         stdin: prompt,
@@ -224,7 +224,7 @@ describe('codex', () => {
     }
   });
 
-  test('codex gets a prompt of more than 100 kB by stdin, counted in bytes', () => {
+  test('codex gets a prompt of more than 100 kB on stdin, counted in bytes', () => {
     const short = 'x '.repeat(50_000);
     const long = 'é '.repeat(33_334);
     expect(start('codex', { prompt: short })).toMatchObject({ stdin: null });

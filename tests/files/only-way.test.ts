@@ -43,11 +43,11 @@ const ALLOWED: Readonly<Record<string, { readonly names: readonly string[]; read
   'files/boot-id.ts': { names: ['readFileSync'], reason: 'a file of the kernel, which says that it is empty' },
   'files/replace-file.ts': {
     names: ['open', 'openSync'],
-    reason: 'makes new files (wx refuses what is there) and syncs folders',
+    reason: 'makes new files (wx refuses existing ones) and syncs folders',
   },
-  'machine/homes/file-lock.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses what is there' },
-  'settings/edit-settings.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses what is there' },
-  'store/sqlite/data-dir.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses what is there' },
+  'machine/homes/file-lock.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses existing ones' },
+  'settings/edit-settings.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses existing ones' },
+  'store/sqlite/data-dir.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses existing ones' },
   'process/proc-rows.ts': { names: ['readFileSync', 'readdirSync'], reason: 'the process table of the kernel' },
   'service/limits/limit-connections.ts': { names: ['readFileSync'], reason: 'limits of this process, from the kernel' },
   'service/routes/console.ts': {

@@ -247,7 +247,7 @@ const ODD = [
 ].map((text) => Buffer.from(text));
 
 test(
-  "the user's settings of Codex, damaged: not TOML, or TOML again with what is held against them",
+  "the user's settings of Codex, damaged: not TOML, or TOML again with the overrides",
   async () => {
     await fuzz('codex settings', 300, (random) => {
       const text = Buffer.concat([

@@ -86,7 +86,7 @@ async function expectWholeOrRefused(dir: string): Promise<'opened' | 'refused'> 
     if (version !== NEWEST_VERSION)
       expect(
         await look(file, (db) => db.prepare('PRAGMA integrity_check').all()),
-        'what was brought up to date is sound',
+        'the migrated database is sound',
       ).toEqual([{ integrity_check: 'ok' }]);
     if (whole !== null) expect((JSON.parse(whole) as unknown[])[0]).toEqual({ user_version: NEWEST_VERSION });
     if (readable !== null) expectRowsKept(readable, whole ?? '');

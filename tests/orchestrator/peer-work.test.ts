@@ -18,7 +18,7 @@ function scene() {
   let answer: (run: Partial<RunRecord>) => void = ignore;
   const [ended, canceled, released]: [string[], string[], string[]] = [[], [], []];
   const gate = { release: new Gate() };
-  const waiters = new Map<string, object>();
+  const idleResidents = new Map<string, object>();
   const controls = new Map<string, { control: TurnControl; over: Promise<void> }>();
   const timers = new SimulatedTimers();
   const ownership = { onLost: () => {}, pollMs: 1000 };
@@ -38,9 +38,9 @@ function scene() {
     loadRun: () => new Promise((resolve) => (answer = resolve as typeof answer)),
   } as unknown as OrchestratorDeps['store'];
   const residents = {
-    has: (runId: string) => waiters.has(runId),
-    kept: () => [...waiters.keys()],
-    waiterOf: (runId: string) => waiters.get(runId) ?? null,
+    has: (runId: string) => idleResidents.has(runId),
+    kept: () => [...idleResidents.keys()],
+    idleResidentOf: (runId: string) => idleResidents.get(runId) ?? null,
     end: async (runId: string) => void ended.push(runId),
   } as unknown as Residents;
   const work = new PeerWork({
@@ -56,7 +56,7 @@ function scene() {
   return {
     work,
     timers,
-    waiters,
+    idleResidents,
     controls,
     ended,
     canceled,
@@ -72,36 +72,36 @@ function scene() {
 }
 
 test('a process whose run continued elsewhere is ended', async () => {
-  const { waiters, notify, recoverRun, ended } = scene();
-  waiters.set(RUN, {});
+  const { idleResidents, notify, recoverRun, ended } = scene();
+  idleResidents.set(RUN, {});
   notify();
   await recoverRun({ status: 'succeeded' });
   expect(ended).toEqual([RUN]);
 });
 
 test('a process that began to wait while it was looked is left alone', async () => {
-  const { waiters, controls, play, notify, recoverRun, ended } = scene();
+  const { idleResidents, controls, play, notify, recoverRun, ended } = scene();
   play();
   notify();
   // The turn has ended meanwhile, and its process waits.
-  waiters.set(RUN, {});
+  idleResidents.set(RUN, {});
   controls.delete(RUN);
   await recoverRun({ status: 'running' });
   expect(ended).toEqual([]);
 });
 
 test('another process than the one that waited when it was looked is left alone', async () => {
-  const { waiters, notify, recoverRun, ended } = scene();
-  waiters.set(RUN, {});
+  const { idleResidents, notify, recoverRun, ended } = scene();
+  idleResidents.set(RUN, {});
   notify();
-  waiters.set(RUN, {});
+  idleResidents.set(RUN, {});
   await recoverRun({ status: 'running' });
   expect(ended).toEqual([]);
 });
 
 test('a run that waits with its process here is canceled if somebody wants that', async () => {
-  const { waiters, notify, recoverRun, ended, canceled } = scene();
-  waiters.set(RUN, {});
+  const { idleResidents, notify, recoverRun, ended, canceled } = scene();
+  idleResidents.set(RUN, {});
   notify();
   await recoverRun({ status: 'waiting_user', cancel_requested: { at: 1, actor: null } });
   expect([canceled, ended]).toEqual([[RUN], []]);

@@ -97,7 +97,7 @@ test('a listener whose connection was ended listens again, and says that somethi
         ).length === 2,
     );
     expect(await stores.terminate(`query LIKE 'LISTEN%'`)).toBe(2);
-    await until('it is told', () => missed() === round);
+    await until('it is notified', () => missed() === round);
     await create(one, round);
     await until('it hears again', () => commits.some(({ run_id: id }) => id === `run_000${round}`));
   }
@@ -120,7 +120,7 @@ test('a connection that went silent is detected and replaced, and possibly misse
   await create(one, 1);
   await until('it has given the silent one up', async () => (await listening()).length < before);
   letGo();
-  await until('it is told', () => missed() === 1);
+  await until('it is notified', () => missed() === 1);
   await create(one, 2);
   await until('it hears again', () => commits.some(({ run_id: id }) => id === 'run_0002'));
   expect(commits.map(({ run_id: id }) => id)).toEqual(['run_0002']);

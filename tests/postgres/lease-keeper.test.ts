@@ -66,7 +66,7 @@ test('an expired lease is replaced under another id only after all its work has 
     await ended.opened;
   });
   await stores.expire(id);
-  await until('the loss is told', () => isLost);
+  await until('the loss is reported', () => isLost);
   expect([keeper.isHeld, keeper.mayRun]).toEqual([false, false]);
   expect(await stores.query('SELECT FROM parley.hosts')).toHaveLength(1);
   expect(String(failures[0])).toContain('lost its lease');
@@ -84,7 +84,7 @@ test('a database outage longer than the lease ends the lease as well; it returns
   let isLost = false;
   keeper.onLost(async () => void (isLost = true));
   proxy.shut();
-  await until('the loss is told', () => isLost, 60_000);
+  await until('the loss is reported', () => isLost, 60_000);
   proxy.open();
   await until('there is another', () => keeper.hostId !== id && keeper.mayRun, 60_000);
 });

@@ -191,7 +191,7 @@ const TABLE: readonly Row[] = [
     interactive: waits('QUESTION_ASKED'),
   },
   {
-    name: 'a turn that the person stopped, who was asked for leave, is followed by their next word',
+    name: 'a turn that the person stopped at an approval is followed by their next message',
     when: {
       stopped: true,
       handleChecked: true,
@@ -222,19 +222,19 @@ const TABLE: readonly Row[] = [
     ...alike(succeeded('OUTPUT_VALID')),
   },
   {
-    name: 'a conversation that goes on without a session id cannot be waited for, while an auto run is done',
+    name: 'a conversation that continues without a session id cannot be waited for, while an auto run is done',
     when: { evidence: { success: true, sessionId: null, lastMessage: 'Hello.' }, handleChecked: false },
     auto: succeeded('ENGINE_SUCCESS'),
     interactive: noHandle,
   },
   {
-    name: 'a conversation that goes on without a checked session cannot be waited for, while an auto run is done',
+    name: 'a conversation that continues without a checked session cannot be waited for, while an auto run is done',
     when: { evidence: { success: true, lastMessage: 'Hello.' }, handleChecked: false },
     auto: succeeded('ENGINE_SUCCESS'),
     interactive: noHandle,
   },
   {
-    name: 'a conversation that goes on at the last allowed attempt fails, while an auto run is done',
+    name: 'a conversation that continues at the last allowed attempt fails, while an auto run is done',
     when: { evidence: { success: true, sessionId: SESSION, lastMessage: 'Hello.' }, handleChecked: true, attempt: 100 },
     auto: succeeded('ENGINE_SUCCESS'),
     interactive: attemptsUsedUp,
@@ -251,7 +251,7 @@ const TABLE: readonly Row[] = [
     ...alike(failed('COMPLETION_UNKNOWN', 'unknown', 'NO_TURN_COMPLETED')),
   },
   {
-    name: 'exit code 0 without a word is unknown, with a reason of its own',
+    name: 'exit code 0 without output is unknown, with a reason of its own',
     when: {},
     ...alike(failed('COMPLETION_UNKNOWN', 'unknown', 'NO_SUCCESS_EVIDENCE')),
   },

@@ -118,7 +118,7 @@ function listCases(): Case[] {
   return cases;
 }
 
-interface Told {
+interface Promised {
   readonly created: string[];
   readonly accepted: string[];
 }
@@ -128,7 +128,7 @@ async function runVictim(
   root: string,
   { requests, slots, queued }: Case,
   kill: Kill,
-): Promise<Told & { readonly killed: boolean }> {
+): Promise<Promised & { readonly killed: boolean }> {
   const child = spawn(
     process.execPath,
     [CHILD, JSON.stringify({ root, requests, response: RESPONSE, slots, queued, kill })],
@@ -250,7 +250,7 @@ function foldersIn(root: string): string[] {
 
 async function check(one: Case): Promise<void> {
   const root = createRoot();
-  const promised: Told = { created: [], accepted: [] };
+  const promised: Promised = { created: [], accepted: [] };
   let left: Kept[] = [];
   for (const kill of one.kills) {
     const { killed, created, accepted } = await runVictim(root, one, kill);

@@ -401,7 +401,7 @@ describe('when nobody answers in time', () => {
   });
 
   test.each<[string, string, JsonObject, string, string]>([
-    ['engine_judgement: the engine is told that nobody answered', ASK, {}, 'engine_judgement', NOBODY_ANSWERED],
+    ['engine_judgement: the engine learns that nobody answered', ASK, {}, 'engine_judgement', NOBODY_ANSWERED],
     [
       'use_default: the default of the question is the answer',
       '[[answer {"ask_user":{"prompt":"Which?","default":"SQLite"}}]]',
@@ -410,7 +410,7 @@ describe('when nobody answers in time', () => {
       'SQLite',
     ],
     [
-      'use_default without a default: the engine is told that nobody answered',
+      'use_default without a default: the engine learns that nobody answered',
       ASK,
       { auto_decide_policy: 'use_default' },
       'engine_judgement',

@@ -55,7 +55,7 @@ const strict = {
 
 function readArguments(argv) {
   const { options, words } = readOptions(argv, OPTIONS, strict);
-  if (words.length > 0) throw new Refusal(2, 'the stand-in takes its prompt by stdin or -p');
+  if (words.length > 0) throw new Refusal(2, 'the stand-in takes its prompt on stdin or with -p');
   if (options.format !== 'stream-json') throw new Refusal(2, 'the stand-in only speaks -o stream-json');
   if (options.approval !== undefined && !APPROVALS.includes(options.approval))
     throw usage(

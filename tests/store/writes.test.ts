@@ -13,7 +13,7 @@ import { T0, change, flush, newRun } from './conformance.js';
 
 let dir: string;
 let db: Database;
-// What was said to the database as a whole.
+// The statements on the database as a whole.
 let said: string[] = [];
 
 function listenTo(real: Database): Database {

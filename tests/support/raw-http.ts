@@ -54,7 +54,7 @@ export function answersIn(text: string): RawAnswer[] {
 export async function ask(url: string, pieces: string | Iterable<string | Buffer>): Promise<RawAnswer> {
   const [answer, ...more] = answersIn(await exchange(url, pieces));
   expect(more).toEqual([]);
-  if (!answer) throw new Error('the server has closed the connection without a word');
+  if (!answer) throw new Error('the server has closed the connection without a response');
   return answer;
 }
 

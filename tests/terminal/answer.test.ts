@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { confirmSent, createDialogue, type Given } from '../../src/terminal/answer.js';
+import { confirmSent, createDialogue, type DialogueResult } from '../../src/terminal/answer.js';
 import type { Question } from '../../src/terminal/question-text.js';
 import { runs } from '../support/runs.js';
 
@@ -16,11 +16,11 @@ const options = [
   { label: 'SQLite', value: { engine: 'sqlite' } },
   { label: '漢字', value: 3 },
 ];
-const give = (question: Question, ...lines: string[]): Given => {
+const give = (question: Question, ...lines: string[]): DialogueResult => {
   const dialogue = createDialogue(question);
   return lines.map((line) => dialogue.give(line)).at(-1) ?? { kind: 'more' };
 };
-const reply = (response: unknown) => expect.objectContaining({ kind: 'reply', response }) as Given;
+const reply = (response: unknown) => expect.objectContaining({ kind: 'reply', response }) as DialogueResult;
 const problem = (text: string) => ({ kind: 'problem', message: expect.stringContaining(text) as string });
 
 describe('a choice', () => {
@@ -348,7 +348,7 @@ describe('an approval', () => {
 describe('commands', () => {
   test('/finish ends only a conversation in which nothing was asked', () => {
     expect(give(ask({ channel: 'conversation' }), '/finish ')).toEqual({ kind: 'finish' });
-    // A slip is told; with a blank before it, it is an answer.
+    // A slip is reported; with a blank before it, it is an answer.
     for (const slip of ['/cancle', '/help'])
       expect(give(ask({ channel: 'conversation' }), slip)).toEqual(problem('/finish ends the conversation'));
     expect(give(ask({ channel: 'conversation' }), ' /help')).toEqual(reply('/help'));

@@ -13,7 +13,7 @@ test.each([
   ['no mark at the start of a line', '一二三四五。六', 10, '一二三四\n五。六'],
   ['no bracket at the end of a line', '一二三四「五」', 10, '一二三四\n「五」'],
   ['Chinese beside Latin', '使用git提交', 8, '使用git\n提交'],
-  ['emoji by what is seen', '👩‍💻👩‍💻👩‍💻', 4, '👩‍💻👩‍💻\n👩‍💻'],
+  ['emoji by visible characters', '👩‍💻👩‍💻👩‍💻', 4, '👩‍💻👩‍💻\n👩‍💻'],
   ['marks with their letters', 'e\u0301e\u0301e\u0301 e\u0301', 3, 'e\u0301e\u0301e\u0301\ne\u0301'],
   ['lines as they are', 'a\n\nb\nc', 10, 'a\n\nb\nc'],
   ['one blank line of many', '\n\na\n\n\n\nb\n\n', 10, 'a\n\nb'],

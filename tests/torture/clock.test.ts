@@ -73,7 +73,7 @@ class History {
     ['jump', async () => this.#jump()],
     ['jump while a turn runs', () => this.#jumpInTurn()],
     ['jump there and back', async () => this.#jumpAndBack()],
-    ['time goes on', async () => this.#time.advance(this.#by.below(2 * TIMEOUT_SEC * 1000))],
+    ['time passes', async () => this.#time.advance(this.#by.below(2 * TIMEOUT_SEC * 1000))],
     ['reply', () => this.#reply()],
     ['reply', () => this.#reply()],
     ['cancel', () => this.#cancel()],

@@ -24,10 +24,10 @@ type Kind = (typeof KINDS)[number];
 const UNPROVED_FILES: readonly (readonly [RegExp, string])[] = [
   [/^home\//, "the engine's own: Parley reads only whether a session is there"],
   [/^workspace\//, "the agent's work, which anybody may go on with"],
-  [/command\.json$/, 'for people; argv and folder stand in lifecycle.turn.started, which is proved'],
+  [/command\.json$/, 'for people; argv and folder are in lifecycle.turn.started, which is checked'],
   [/lock\.db$/, 'nothing is in it'],
-  [/requests\.jsonl$/, 'what was said to the engine: prompts and answers stand in events, which are proved'],
-  [/agents\/main\/session\.json$/, 'how to go on with a thread in another process; the session stands in an event'],
+  [/requests\.jsonl$/, 'the input of the engine: prompts and answers are in events, which are checked'],
+  [/agents\/main\/session\.json$/, 'how to continue a thread in another process; the session is in an event'],
 ];
 
 // Columns that verify does not check.
@@ -44,8 +44,8 @@ const UNPROVED_COLUMNS: Readonly<Record<string, string>> = {
   'run_labels.run_id': 'only to search by; the labels are in spec_json, which is proved',
   'run_labels.key': 'only to search by; the labels are in spec_json, which is proved',
   'run_labels.value': 'only to search by; the labels are in spec_json, which is proved',
-  'turns.attempt_number': 'tells rows apart; what is shown of them are sums, which are proved',
-  'turns.completion': 'sums tell only those that are unknown, which are proved; each stands in lifecycle.turn.ended',
+  'turns.attempt_number': 'distinguishes rows; only their sums are shown, which are checked',
+  'turns.completion': 'sums count only unknown ones, which are checked; each is in lifecycle.turn.ended',
   'turns.reason_code': 'so too',
   'request_interactive_runtime.effective_session_timeout_sec': 'not read; the timeout is in spec_json, which is proved',
   'request_interactive_runtime.updated_at': 'not read',

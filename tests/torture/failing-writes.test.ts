@@ -48,7 +48,7 @@ async function insist<T>(disk: FailingDisk, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
-      expect(String(error), 'what the caller is told').toMatch(/ENOSPC|EIO|disk is full/);
+      expect(String(error), 'the error of the caller').toMatch(/ENOSPC|EIO|disk is full/);
       figures.add('calls refused');
       if (tries > 1) disk.heal();
     }

@@ -22,7 +22,7 @@ const figures = new Figures('fsync');
 afterAll(() => figures.tell());
 
 // The confirmations that a client received.
-interface Told {
+interface Promised {
   readonly runs: Set<string>;
   readonly answers: Set<string>;
   readonly seqs: Map<string, number>;
@@ -37,7 +37,7 @@ async function untilGone(work: () => Promise<void>): Promise<void> {
   }
 }
 
-async function converse({ url, token }: ServerProcess, promised: Told, signal: AbortSignal): Promise<void> {
+async function converse({ url, token }: ServerProcess, promised: Promised, signal: AbortSignal): Promise<void> {
   const client = createClient({ url, token, wait: () => pause(10) });
   const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: PROMPT, execution_mode: 'interactive' });
   promised.runs.add(id);
@@ -69,7 +69,7 @@ function cutPower(site: Site, ledger: string): void {
 }
 
 test.each(Array.from({ length: CUTS }, (_, number) => number))(
-  `what was told is there after a power cut, %d (seed ${SEED})`,
+  `acknowledged data is there after a power cut, %d (seed ${SEED})`,
   { timeout: 120_000 },
   async (number) => {
     const site = createSite();
@@ -83,7 +83,7 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
     const server = await startServer(site, ['--port', '0'], {
       env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), SLOW_SEED: String(SEED + number), DURABLE: ledger },
     });
-    const promised: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
+    const promised: Promised = { runs: new Set(), answers: new Set(), seqs: new Map() };
     const leave = new AbortController();
     const talking = Promise.all(
       Array.from({ length: RUNS }, () => untilGone(() => converse(server, promised, leave.signal))),
@@ -143,7 +143,7 @@ test(
     const server = await startServer(site, ['--port', '0'], {
       env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), DURABLE: join(site.root, 'durable.jsonl') },
     });
-    const promised: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
+    const promised: Promised = { runs: new Set(), answers: new Set(), seqs: new Map() };
     const talking = Promise.all(
       Array.from({ length: RUNS }, () => converse(server, promised, new AbortController().signal)),
     );

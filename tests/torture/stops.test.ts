@@ -85,7 +85,7 @@ test(
     await Promise.all(living);
     expect(
       DEEDS.filter((deed) => figures.get(deed) === 0),
-      'what was not done',
+      'skipped actions',
     ).toEqual([]);
 
     const runs = [...planned, ...idle];

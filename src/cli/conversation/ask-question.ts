@@ -1,6 +1,6 @@
 // Asks a person one question on the terminal until they answer, leave it, cancel the run, or the question stops
 // waiting. Sends nothing itself.
-import { createDialogue, type Given } from '../../terminal/answer.js';
+import { createDialogue, type DialogueResult } from '../../terminal/answer.js';
 import type { Question } from '../../terminal/question-text.js';
 import { paint } from '../../terminal/style.js';
 import type { LineAsker } from './ask.js';
@@ -8,7 +8,7 @@ import type { Io } from '../io.js';
 import { QuestionPages } from './question-pages.js';
 import { styleOf } from '../style.js';
 
-export type Reply = Extract<Given, { readonly kind: 'reply' | 'finish' }>;
+export type Reply = Extract<DialogueResult, { readonly kind: 'reply' | 'finish' }>;
 export type Outcome =
   | Reply
   | { readonly kind: 'later' }

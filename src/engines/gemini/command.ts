@@ -1,5 +1,5 @@
-// Builds `gemini -o stream-json`, which prints the session id on the first line. The prompt goes on stdin, because a
-// leading dash breaks an argument. Runs as one process, so that signals reach it.
+// Builds `gemini -o stream-json`, which prints the session id on the first line. The prompt is written to stdin,
+// because a leading dash breaks an argument. Runs as one process, so that signals reach it.
 import { asText } from '../as-text.js';
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 

@@ -3,7 +3,7 @@
 // read, else in the whole text: a fenced block, then any fragment that decodes.
 import { isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import type { ByteRange } from '../../rasp/draft.js';
-import { findFencedJson, findJsonFragment, type Found } from '../find-json.js';
+import { findFencedJson, findJsonFragment, type JsonFragment } from '../find-json.js';
 
 export interface FoundDocument extends Lines {
   readonly how: 'main' | 'surrounded' | 'drifted' | 'fence' | 'fragment';
@@ -73,7 +73,7 @@ function salvage(text: string, whole: Lines): FoundDocument | undefined {
 }
 
 // Returns the lines that a part of the text touches, and the other text on these lines.
-function linesOf(text: string, { start, end }: Found): Lines {
+function linesOf(text: string, { start, end }: JsonFragment): Lines {
   const lineStart = text.lastIndexOf('\n', start - 1) + 1;
   const lineEnd = text.indexOf('\n', end);
   const beside = [text.slice(lineStart, start), text.slice(end, lineEnd < 0 ? undefined : lineEnd)];

@@ -1,5 +1,5 @@
-// Builds `opencode run --format json`. The prompt goes on stdin (as an argument it would be wrapped in quotes). --dir
-// is passed on every call: a resume from another directory hangs without any output.
+// Builds `opencode run --format json`. The prompt is written to stdin (as an argument it would be wrapped in quotes).
+// --dir is passed on every call: a resume from another directory hangs without any output.
 import { join } from 'node:path';
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 

@@ -1,4 +1,4 @@
-// Builds the command of the bundled rehearsal: the prompt goes on stdin, and we choose the id of a new session.
+// Builds the command of the bundled rehearsal: the prompt is written to stdin, and we choose the id of a new session.
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 export const rehearsalCommand: CommandBuilder = {

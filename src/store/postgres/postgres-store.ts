@@ -76,7 +76,7 @@ export interface PostgresStoreOptions {
   readonly checkMs?: number;
 }
 
-type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'decides_at' | 'resolved' | 'deleted'>;
+type Notification = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'decides_at' | 'resolved' | 'deleted'>;
 
 export class PostgresStore implements Store {
   readonly isComplete = false;
@@ -137,7 +137,7 @@ export class PostgresStore implements Store {
   async append(append: RunAppend): Promise<AppendOutcome> {
     const { run_id, lines, before, after, create } = append;
     const rows = rowsOf(before, after);
-    const notification: Told = {
+    const notification: Notification = {
       run_id,
       journal: lines,
       status: rows?.reached,
@@ -179,7 +179,7 @@ export class PostgresStore implements Store {
 
   // Other hosts get the hint; our own listeners are called here.
   async #telling<T>(
-    notification: Told,
+    notification: Notification,
     work: (hint: string) => Promise<T>,
     isDone: (outcome: T) => boolean,
   ): Promise<T> {

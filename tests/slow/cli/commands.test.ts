@@ -65,7 +65,7 @@ describe('run', () => {
     expect(stderr).toMatch(/^waiting for you: run_\w+\n {2}parley reply run_\w+\n$/);
   });
 
-  test('as JSON: every event, then the run; the prompt may come by stdin, the result must fit a schema', async () => {
+  test('as JSON: every event, then the run; the prompt may come on stdin, the result must fit a schema', async () => {
     const site = createSite();
     writeFileSync(join(site.cwd, 'schema.json'), '{"type":"object","required":["n"]}');
     const good = await parley(site, ['run', 'rehearsal', '-', '--json', '--schema', 'schema.json'], {

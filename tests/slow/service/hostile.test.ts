@@ -164,7 +164,7 @@ describe('heads', () => {
     expectRefused(await ask(served.url, line(`GET /v1/runs?label=${'a'.repeat(MB)}`)), 'HEADERS_TOO_LARGE');
   });
 
-  test('many small headers, which Node would drop without a word, are refused', async () => {
+  test('many small headers, which Node would drop silently, are refused', async () => {
     expectRefused(
       await ask(
         served.url,
