@@ -67,9 +67,9 @@ export async function runResidentTurn(context: TurnContext, input: ResidentTurnI
 
 // One turn (one attempt of a run) with a resident engine. Its states:
 //
-//   starting   `#dropUselessWaiter`, `#start`. A process that waited for the answer of this turn (`input.waiter`) is
-//              used if it still waits; otherwise it is closed and a new process continues the session. Ends with a
-//              resident, or with a run that fails before anything was sent.
+//   starting   `#closeUnusableResident`, `#start`. A process that waited for the answer of this turn
+//              (`input.idleResident`) is used if it still waits; otherwise it is closed and a new process continues
+//              the session. Ends with a resident, or with a run that fails before anything was sent.
 //   speaking   `#speak`. Sends the answer to the open request, or a prompt that begins a turn of the engine. Output
 //              that arrives meanwhile waits in the feed of the resident.
 //   listening  `#listen`. Handles each line: events are written, requests of the engine are refused, answered by a
@@ -136,7 +136,7 @@ class ResidentTurn {
   }
 
   async run(): Promise<RunRecord> {
-    await this.#dropUselessWaiter();
+    await this.#closeUnusableResident();
     // The session existed only in that process.
     if (this.#resident === null && this.#isNeeded && this.#context.handle !== null) {
       await this.#context.writer.close();
@@ -179,7 +179,7 @@ class ResidentTurn {
   }
 
   // Closes a process that no longer waits for this answer; another one continues the session.
-  async #dropUselessWaiter(): Promise<void> {
+  async #closeUnusableResident(): Promise<void> {
     const { idleResident } = this.#input;
     if (
       !idleResident ||
