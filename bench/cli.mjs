@@ -1,4 +1,4 @@
-// Start-up of the command: `parley --help` and `parley ls` beside the bare start of Node, in turns in one run.
+// Start-up of the command: `parley --help` and `parley ls` compared with the bare start of Node, in turns in one run.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ export default async function benchCli() {
   const data = mkdtempSync(join(tmpdir(), 'parley-bench-'));
   const env = { ...process.env, PARLEY_DATA: data };
   try {
-    // Something to list.
+    // Gives `parley ls` a run to list.
     spawnSync(...parley('run', 'rehearsal', '[[done 1]]', '--scratch'), { env });
     const commands = {
       'node -e 0': [process.execPath, ['-e', '0']],
@@ -33,7 +33,9 @@ export default async function benchCli() {
       }
     }
     const bare = median(times['node -e 0']);
-    console.log(`start-up, median of ${ROUNDS} (spread), beside bare Node in the same run; aim: less than 100 ms more`);
+    console.log(
+      `start-up, median of ${ROUNDS} (spread), compared with bare Node in the same run; aim: less than 100 ms more`,
+    );
     for (const [name, values] of Object.entries(times)) {
       const sorted = values.toSorted((a, b) => a - b);
       console.log(

@@ -1,8 +1,8 @@
-// A stream as bad days make it: every hundredth line broken, bytes that are no UTF-8, pieces that end within a
-// character, a line of 8 MB, noise on stderr.
+// A damaged stream: every hundredth line broken, invalid UTF-8, chunks that end within a character, a line of 8 MB,
+// noise on stderr.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sum, tell } from './lib/figures.mjs';
+import { sum, format } from './lib/figures.mjs';
 import { readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { newFolder, openCodexSdk, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
@@ -15,12 +15,12 @@ export default {
   name: 'dirty',
   ids: ['B9'],
   title: `A turn of ${EVENTS.toLocaleString('en')} good lines among broken ones`,
-  says:
-    'Every hundredth line is broken, some with bytes that are no UTF-8; pieces end within characters; one ' +
-    'line has 8 MB; stderr has noise. Bytes unaccounted: how many the engine says it has printed, less what ' +
-    'the raw_refs of the events cover, each byte once; of Parley alone, as the others keep no such record. ' +
-    'sandbox-agent is not asked to be fast: the engine rests after every ten lines, so that what is lost is ' +
-    'not lost by its buffer of 1,024.',
+  description:
+    'Every hundredth line is broken, some with invalid UTF-8; chunks end within characters; one line has 8 MB; ' +
+    'stderr has noise. Bytes unaccounted: the bytes that the engine reports as printed, minus those that the ' +
+    'raw_refs of the events cover, each byte once; only for Parley, because the others keep no such record. ' +
+    'sandbox-agent does not have to be fast: the engine pauses after every ten lines, so that no loss is due to ' +
+    'its buffer of 1,024.',
   figures: {
     'turns lost': { better: 'less', right: 0 },
     'good lines lost': { better: 'less', right: 0 },
@@ -53,10 +53,10 @@ export default {
   },
   aims: (of) => [
     {
-      aim: 'no turn, no line, no byte',
+      aim: 'no turn, line or byte lost',
       got:
-        `${tell(of('Parley', 'turns lost'))}, ${tell(of('Parley', 'good lines lost'))}, ` +
-        `${tell(of('Parley', 'bytes unaccounted'))}`,
+        `${format(of('Parley', 'turns lost'))}, ${format(of('Parley', 'good lines lost'))}, ` +
+        `${format(of('Parley', 'bytes unaccounted'))}`,
       reached: ['turns lost', 'good lines lost', 'bytes unaccounted'].every((name) => of('Parley', name) === 0),
     },
   ],
@@ -84,7 +84,7 @@ async function throughParley({ create, client, url, headers }, count) {
   };
 }
 
-// How many bytes these ranges cover together.
+// The number of bytes that these ranges cover together.
 function reach(ranges) {
   let covered = 0;
   let end = 0;

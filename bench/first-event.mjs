@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { median, now, share, tell } from './lib/figures.mjs';
+import { median, now, share, format } from './lib/figures.mjs';
 import { readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { open } from './lib/open-runs.mjs';
@@ -24,24 +24,24 @@ const prompt = '[[events 1 64]]';
 export default {
   name: 'first-event',
   ids: ['B1'],
-  title: 'From the wish to the first event of the engine',
-  says:
-    `Each round ${STARTS} starts one after the other. Parley: from \`create\` until the first line of the ` +
-    'engine is stored (in the process, told where its program is and without a private home) or has come over ' +
-    'HTTP (a whole server, with both); sandbox-agent: from the first request of a new session to the first ' +
-    'event of its first turn over HTTP, which takes three requests; acpx: from the start of its command to ' +
-    'the first event that it prints, one start a round. The engine is a script in Node, and its own start is ' +
-    'most of it.',
+  title: 'From the request to the first event of the engine',
+  description:
+    `Each round has ${STARTS} starts, one after the other. Parley: from \`create\` until the first line of the ` +
+    'engine is stored (in-process: the path of the program is configured and there is no private home) or has ' +
+    'arrived over HTTP (a whole server, which locates the program and makes a private home); sandbox-agent: from ' +
+    'the first request of a new session to the first event of its first turn over HTTP, which takes three ' +
+    'requests; acpx: from the start of its command to the first event that it prints, one start per round. The ' +
+    'engine is a Node script, and its own start takes most of the time.',
   figures: {
     'ms p50': { better: 'less' },
-    'ms p95': { better: 'less', says: 'of all starts of all rounds' },
-    'added ms': { better: 'less', says: 'p50 less that of the bare start in the same round' },
+    'ms p95': { better: 'less', description: 'of all starts of all rounds' },
+    'added ms': { better: 'less', description: 'p50 minus p50 of the bare start in the same round' },
   },
   plots: ['added ms'],
   bounds:
-    'What bounds it over HTTP: the run and the beginning of its turn are on the disk before its engine is ' +
-    'started, so that none is begun twice, and so are about a dozen files and folders: its logs, its private home ' +
-    'with settings for this turn. On this file system a commit takes about 2 ms and making a file or folder about ' +
+    'The limit over HTTP: before the engine is started, the run and the start of its turn are on disk, so that ' +
+    'none is started twice, and about a dozen files and folders exist: its logs, and its private home with the ' +
+    'settings for this turn. On this file system a commit takes about 2 ms, and creating a file or folder about ' +
     'half a millisecond.',
   async open() {
     const folders = [newFolder(), newFolder(), newFolder()];
@@ -56,7 +56,7 @@ export default {
     const sdk = peer('codex-sdk') ? await openCodexSdk(folders[0]) : null;
     let bare = 0;
     let sessions = 0;
-    // `once(seen)` plays one start and calls `seen` at each event.
+    // `once(seen)` runs one start and calls `seen` at each event.
     const system = (who, once, { starts = STARTS, note } = {}) => {
       const all = [];
       return {
@@ -79,7 +79,7 @@ export default {
         system('Parley, in the process', async (seen) => {
           onStored = seen;
           const { run_id: runId } = await inside.orchestrator.create({ engine: 'codex', prompt });
-          await inside.orchestrator.settled(runId);
+          await inside.orchestrator.waitUntilIdle(runId);
         }),
         system('Parley, over HTTP', async (seen) => {
           const { run_id: runId } = await parley.create(prompt);
@@ -122,23 +122,23 @@ export default {
   aims: (of) => [
     {
       aim: 'at most 10 ms more than the bare start until the first event is stored',
-      got: `${tell(of('Parley, in the process', 'added ms'))} ms`,
+      got: `${format(of('Parley, in the process', 'added ms'))} ms`,
       reached: of('Parley, in the process', 'added ms') <= 10,
     },
     {
-      aim: 'the same until a client has it over HTTP',
-      got: `${tell(of('Parley, over HTTP', 'added ms'))} ms`,
+      aim: 'at most 10 ms more until a client has it over HTTP',
+      got: `${format(of('Parley, over HTTP', 'added ms'))} ms`,
       reached: of('Parley, over HTTP', 'added ms') <= 10,
     },
   ],
 };
 
-// An event that never came is not a fast one.
+// A missing event must not count as a fast one.
 async function timeOf(once) {
   const begin = now();
   let first = null;
   await once((at = now()) => (first ??= at));
-  if (first === null) throw new Error('an event was never seen');
+  if (first === null) throw new Error('an event never came');
   return first - begin;
 }
 

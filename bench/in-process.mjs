@@ -1,7 +1,7 @@
-// Events to a consumer in the same process: the bare loop, the SDKs of others, our parser alone, and all of Parley with
+// Events to a consumer in the same process: the bare loop, other SDKs, our parser alone, and all of Parley with
 // storage.
 import { consume } from './lib/consumers.mjs';
-import { tell } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { absent, acpSdk, peer } from './lib/peers.mjs';
 
 const EVENTS = 100_000;
@@ -12,14 +12,14 @@ export default {
   name: 'in-process',
   ids: ['B2'],
   title: `${EVENTS.toLocaleString('en')} events of ${BYTES} bytes to a consumer in the same process`,
-  says:
-    'From the first bytes of the engine to the end of the turn. The row of the parser alone, RASP text with ' +
-    'envelope and raw_ref, is what compares with the SDKs, which store nothing; below it all of Parley, with ' +
-    'FCMP, digests, log and files on the disk, where the consumer counts what is committed when it is.',
-  pinned: 'The consumer has a core of its own, the engine has the other.',
+  description:
+    'Measured from the first bytes of the engine to the end of the turn. The row of the parser alone (RASP text ' +
+    'with envelope and raw_ref) is comparable with the SDKs, which store nothing. The row below it is all of ' +
+    'Parley, with FCMP, digests, log and files on disk; its consumer counts each event when it is committed.',
+  pinned: 'The consumer has its own core; the engine has the other.',
   figures: {
     'events/s': { better: 'more' },
-    'µs/event': { better: 'less', says: 'processor time of the consumer' },
+    'µs/event': { better: 'less', description: 'processor time of the consumer' },
     'peak MiB': { better: 'less' },
     lost: { better: 'less', right: 0 },
   },
@@ -40,15 +40,15 @@ export default {
   },
   aims: (of) => [
     {
-      aim: 'the parser costs at most twice as much an event as the Codex SDK',
-      got: `${tell(of("Parley's parser", 'µs/event') / of('codex-sdk', 'µs/event'))} times`,
+      aim: 'the parser costs at most twice as much per event as the Codex SDK',
+      got: `${format(of("Parley's parser", 'µs/event') / of('codex-sdk', 'µs/event'))} times`,
       reached: of("Parley's parser", 'µs/event') <= 2 * of('codex-sdk', 'µs/event'),
     },
     {
       aim: '100,000 events/s with envelope and raw_ref, at most 10 µs each',
       got:
-        `${tell(of("Parley's parser", 'events/s'))} and ${tell(of("Parley's parser", 'µs/event'))} µs parsed; ` +
-        `${tell(of('Parley, all stored', 'events/s'))} and ${tell(of('Parley, all stored', 'µs/event'))} µs ` +
+        `${format(of("Parley's parser", 'events/s'))} and ${format(of("Parley's parser", 'µs/event'))} µs parsed; ` +
+        `${format(of('Parley, all stored', 'events/s'))} and ${format(of('Parley, all stored', 'µs/event'))} µs ` +
         'stored',
       reached: of('Parley, all stored', 'events/s') >= 100_000 && of('Parley, all stored', 'µs/event') <= 10,
     },

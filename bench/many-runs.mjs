@@ -1,10 +1,10 @@
-// Two hundred runs at once, read by twenty clients: how long an event takes from the engine to its reader.
+// Two hundred concurrent runs, read by twenty clients: how long an event takes from the engine to its reader.
 import { writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cpuOf, grown, memoryOf } from './lib/cost.mjs';
-import { median, now, share, sum, tell } from './lib/figures.mjs';
+import { median, now, share, sum, format } from './lib/figures.mjs';
 import { lossOf, readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { startParley, startSandboxAgent, withServer } from './lib/systems.mjs';
@@ -12,24 +12,24 @@ import { startParley, startSandboxAgent, withServer } from './lib/systems.mjs';
 const RUNS = 200;
 const CLIENTS = 20;
 const EVENTS = 500;
-// Ten events every tenth of a second, as agents talk when they talk fast.
+// Ten events every tenth of a second, like a fast agent.
 const signIn = (folder) => join(folder, 'go');
 const promptOf = (sign) => `[[events ${EVENTS} 64]] [[pace 10 100]] [[when ${sign}]]`;
 
 export default {
   name: 'many-runs',
   ids: ['B11'],
-  title: `${RUNS} runs at once of ${EVENTS} events each, read by ${CLIENTS} clients`,
-  says:
-    'Each engine prints ten events every tenth of a second; each client reads ten runs. The time of an event ' +
-    'is from the moment in which the engine made it until its client has it. All on the same two cores: ' +
-    'server, clients and two hundred engines, which have started before the first of them prints.',
+  title: `${RUNS} concurrent runs of ${EVENTS} events each, read by ${CLIENTS} clients`,
+  description:
+    'Each engine prints ten events every tenth of a second; each client reads ten runs. The time of an event is ' +
+    'from its creation in the engine until its client has it. Everything shares the same two cores: server, ' +
+    'clients and two hundred engines, which have all started before the first of them prints.',
   figures: {
     'ms p50': { better: 'less' },
     'ms p99': { better: 'less' },
     'events/s': {
       better: 'more',
-      says: 'of all runs together, until the last of them is at its client; more than 20,000 are not printed',
+      description: 'of all runs together, until the last event is at its client; the engines print 20,000',
     },
     lost: { better: 'less', right: 0 },
     twice: { better: 'less', right: 0 },
@@ -38,10 +38,10 @@ export default {
   },
   plots: ['ms p99'],
   bounds:
-    'What bounds it: the two cores, which two hundred engines, twenty clients and the server share, and the one ' +
-    'thread of the server. What all runs write in one moment is one transaction ([decision ' +
-    '0011](decisions/0011-writes-of-a-moment.md)), so the number of runs does not set the pace; while the thread ' +
-    'waits for the disk or for a core, the events of all of them wait with it.',
+    'The limit: the two cores, which two hundred engines, twenty clients and the server share, and the one thread ' +
+    'of the server. Events of all runs that are written at the same time share one transaction ([decision ' +
+    '0011](decisions/0011-writes-of-a-moment.md)), so the number of runs does not limit the speed; but while the ' +
+    'thread waits for the disk or for a core, the events of all runs wait.',
   rounds: 5,
   async open() {
     return {
@@ -58,8 +58,8 @@ export default {
     {
       aim: 'p99 below 100 ms, none lost, none twice',
       got:
-        `${tell(of('Parley', 'ms p99'))} ms, ${tell(of('Parley', 'lost'))} lost, ` +
-        `${tell(of('Parley', 'twice'))} twice`,
+        `${format(of('Parley', 'ms p99'))} ms, ${format(of('Parley', 'lost'))} lost, ` +
+        `${format(of('Parley', 'twice'))} twice`,
       reached: of('Parley', 'ms p99') < 100 && of('Parley', 'lost') === 0 && of('Parley', 'twice') === 0,
     },
   ],
@@ -85,13 +85,13 @@ function listen() {
 const openAgents = () =>
   Array.from({ length: CLIENTS }, () => new Agent({ keepAlive: true, maxSockets: RUNS / CLIENTS }));
 
-// From the sign on, at which the engines begin to print, until `played`, which gives what each reader has seen.
-async function measure(folder, pid, times, played) {
+// Measures from the signal at which the engines start to print until `readAll` returns the counts of all readers.
+async function measure(folder, pid, times, readAll) {
   const before = cpuOf(pid);
   const begin = now();
   writeFileSync(signIn(folder), '');
-  const reads = await played();
-  // Those of sandbox-agent listen for a while after the last.
+  const reads = await readAll();
+  // The readers of sandbox-agent listen for a while after the last event.
   const seconds = (times.last - begin) / 1000;
   const seen = { missing: sum(reads.map(({ missing }) => missing)), twice: sum(reads.map(({ twice }) => twice)) };
   return {
@@ -108,19 +108,19 @@ async function throughParley(server, folder) {
   const agents = openAgents();
   const { times, onFrame } = listen();
   const readings = [];
-  const begun = [];
+  const firstOutputs = [];
   const runs = [];
   for (const number of numbers) {
     const { run_id: runId } = await server.create(promptOf(signIn(folder)));
     runs.push(runId);
-    begun.push(
+    firstOutputs.push(
       new Promise((resolve) => {
         const reading = readFrames(`${server.url}/v1/runs/${runId}/rasp`, {
           headers: server.headers,
           agent: agents[number % CLIENTS],
           after: 0,
           onFrame: (id, frame) => {
-            // The first words of its engine.
+            // The first output of its engine.
             if (frame.indexOf('"stdout"') >= 0) resolve();
             onFrame(id, frame);
           },
@@ -131,9 +131,9 @@ async function throughParley(server, folder) {
       }),
     );
   }
-  await Promise.all(begun);
+  await Promise.all(firstOutputs);
   const figures = await measure(folder, server.pid, times, () => Promise.all(readings));
-  for (const runId of runs) await server.settled(runId);
+  for (const runId of runs) await server.waitUntilIdle(runId);
   agents.forEach((agent) => agent.destroy());
   return figures;
 }

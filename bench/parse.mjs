@@ -1,4 +1,4 @@
-// Bytes to RASP text, beside the bare loop that any reader of such a stream has to run: split, decode, JSON.parse.
+// Bytes to RASP text, compared with the minimum for any reader of such a stream: split, decode, JSON.parse.
 import { createTurnParser, findEngine } from '../dist/engines/registry.js';
 import { createStamp } from '../dist/rasp/stamp.js';
 import { EventBuffer } from '../dist/journal/event-buffer.js';
@@ -23,7 +23,7 @@ function measure(name) {
   const bare = [];
   const ours = [];
   let events = 0;
-  // In turns, so that a slow moment of the machine meets both.
+  // In turns, so that a slow phase of the machine affects both.
   for (let round = 0; round < ROUNDS; round += 1) {
     bare.push(time(() => bareLoop(stream)));
     ours.push(time(() => (events = toRasp(engine, stream))));
@@ -80,7 +80,7 @@ function toRasp(engine, stream) {
   for (let at = 0; at < stream.length; at += CHUNK_BYTES)
     write(parser.push('stdout', stream.subarray(at, at + CHUNK_BYTES)));
   write(parser.finish());
-  if (bytes < stream.length / 4) throw new Error('the events are too small to be true');
+  if (bytes < stream.length / 4) throw new Error('the events are too small to be plausible');
   return seq;
 }
 

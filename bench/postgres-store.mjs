@@ -70,7 +70,7 @@ async function measure(store, url) {
 
 const fixed = (value) => Math.round(value).toLocaleString('en');
 
-// How many a second, of so many at once.
+// Operations per second, with so many at once.
 async function rate(writers, steps) {
   for (const step of steps) for (let warm = 0; warm < 10; warm += 1) await step();
   const startedAt = performance.now();
@@ -144,7 +144,7 @@ async function follow(store, first, events) {
   };
 }
 
-// From one turn to the next and back, with an event each.
+// Moves from one turn to the next and back, with an event each.
 async function changer(store) {
   let run = await create(store);
   return async () => {

@@ -1,6 +1,6 @@
-// Whole servers on one PostgreSQL, beside one server on SQLite: turns and events a second for 1, 2 and 3 of them, and
-// how long an answer takes from one server to a reader at another. All on this machine, with the scripted engine: its
-// processes are most of the work.
+// Whole servers on one PostgreSQL, compared with one server on SQLite: turns and events a second for 1, 2 and 3 of
+// them, and how long an answer takes from one server to a reader at another. All on this machine, with the scripted
+// engine, whose processes are most of the work.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

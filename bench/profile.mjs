@@ -1,4 +1,4 @@
-// Where the time of the server goes while it streams: a profile, added up by the rooms of the house.
+// A profile of the server while it streams, added up by folder of the source.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFrames } from './lib/frames.mjs';
@@ -7,11 +7,11 @@ import { newFolder, pinMyself, removeFolder, startParley } from './lib/systems.m
 const EVENTS = 100_000;
 const TURNS = 4;
 
-const ROOMS = {
-  'understanding (engines, rasp)': /\/dist\/(engines|rasp|kernel|contract)\//,
+const FOLDERS = {
+  'parsing (engines, rasp)': /\/dist\/(engines|rasp|kernel|contract)\//,
   'conversation (fcmp)': /\/dist\/fcmp\//,
   'log of the engine (process)': /\/dist\/process\//,
-  'gathering (orchestrator)': /\/dist\/orchestrator\//,
+  'turns and journal (orchestrator, turn, journal)': /\/dist\/(orchestrator|turn|journal|dispatch)\//,
   'storing (store)': /\/dist\/store\//,
   'sending (service)': /\/dist\/service\//,
 };
@@ -26,21 +26,20 @@ const STARTING = new Set([
   'compileFunctionForCJSLoader',
 ]);
 const OTHER = 'Node itself: streams, HTTP, promises';
-const GARBAGE = 'collecting garbage';
-const DISK = 'storing: BEGIN and COMMIT, with the wait for the disk';
+const GARBAGE = 'garbage collection';
+const DISK = 'storing: BEGIN and COMMIT, including the wait for the disk';
 
 export default {
   name: 'profile',
   ids: [],
   title: `Where the time goes in \`stream\`: ${TURNS} turns of ${EVENTS.toLocaleString('en')} events`,
-  says:
-    'Samples of the main thread of the server, given to the room of the house (ARCHITECTURE.md) whose ' +
-    'function was nearest; starting up is left out. Writes of the database wait for the disk here: they are ' +
-    'time, not work.',
-  pinned: 'The server has a core of its own, engine and client share the other.',
+  description:
+    'Samples of the main thread of the server, assigned to the folder (ARCHITECTURE.md) of the nearest function; ' +
+    'start-up is left out. Database writes wait for the disk here: they are time, not work.',
+  pinned: 'The server has its own core; engine and client share the other.',
   figures: {
     'µs/event': { better: 'less' },
-    '%': { better: null, says: 'of the time in which it did not wait for work' },
+    '%': { better: null, description: 'of the time in which it did not wait for work' },
   },
   plots: ['µs/event'],
   rounds: 1,
@@ -88,13 +87,13 @@ function addUp({ nodes, samples, timeDeltas }) {
   return parts;
 }
 
-// Undefined: classified by its caller.
+// Returns undefined for a function that is classified by its caller.
 function judge({ functionName, url }) {
   if (functionName === '(idle)') return 'starting';
   if (functionName === '(program)') return OTHER;
   if (functionName === '(garbage collector)') return GARBAGE;
   if (functionName === '#write' && url.endsWith('/store/sqlite/writes.js')) return DISK;
-  // Modules that are loaded, schemas that are compiled.
+  // Loading of modules and compiling of schemas.
   if (STARTING.has(functionName) || /loader|module_job|resolve/.test(url) || url.includes('/ajv/')) return 'starting';
-  return Object.keys(ROOMS).find((room) => ROOMS[room].test(url));
+  return Object.keys(FOLDERS).find((folder) => FOLDERS[folder].test(url));
 }

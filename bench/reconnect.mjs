@@ -1,6 +1,6 @@
-// A reader that comes back with the number of the last event it has: how much of what it missed it gets, and how soon.
+// A reader that reconnects with the number of its last event: how much of the missed events it receives, and how soon.
 import { Agent } from 'node:http';
-import { now, tell } from './lib/figures.mjs';
+import { now, format } from './lib/figures.mjs';
 import { lossOf, readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { newFolder, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
@@ -13,17 +13,17 @@ const prompt = `[[events ${EVENTS} 64]]`;
 export default {
   name: 'reconnect',
   ids: ['B5'],
-  title: `A reader comes back after ${KNOWN} of ${EVENTS.toLocaleString('en')} events`,
-  says:
-    `Last-Event-ID ${KNOWN}, after the turn is over; for Parley also ${LATE.toLocaleString('en')}, to see ` +
-    'that a late place is found as fast as an early one.',
+  title: `A reader reconnects after ${KNOWN} of ${EVENTS.toLocaleString('en')} events`,
+  description:
+    `Last-Event-ID ${KNOWN}, after the turn has ended; for Parley also ${LATE.toLocaleString('en')}, to show that ` +
+    'a late position is found as fast as an early one.',
   figures: {
     'replayed %': { better: 'more', right: 100 },
     lost: { better: 'less', right: 0 },
     twice: { better: 'less', right: 0 },
     'ms to first': { better: 'less' },
     'ms to caught up': { better: 'less' },
-    'ms to first, late': { better: 'less', says: `from ${LATE.toLocaleString('en')} on` },
+    'ms to first, late': { better: 'less', description: `after event ${LATE.toLocaleString('en')}` },
   },
   plots: ['replayed %'],
   async open() {
@@ -31,7 +31,7 @@ export default {
     const parley = await startParley(folders[0]);
     const { run_id: runId } = await parley.create(prompt);
     const { last } = await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, { headers: parley.headers, after: 0 });
-    await parley.settled(runId);
+    await parley.waitUntilIdle(runId);
     const other = peer('sandbox-agent') ? await startSandboxAgent(folders[1]) : null;
     if (other) await other.prompt('back', await other.open('back'), prompt);
     const agent = new Agent({ keepAlive: true });
@@ -51,10 +51,10 @@ export default {
         {
           who: 'Parley',
           round: async (round) => {
-            // Another one each time: none is still in memory.
+            // Uses another run each time, so that none is still in memory.
             const { first, all, ...figures } = await back(KNOWN + round);
             const late = await back(LATE + round);
-            if (late.lost > 0) throw new Error(`${late.lost} are lost of those after ${LATE + round}`);
+            if (late.lost > 0) throw new Error(`${late.lost} events after ${LATE + round} are lost`);
             return { ...figures, 'ms to first': first, 'ms to caught up': all, 'ms to first, late': late.first };
           },
         },
@@ -74,7 +74,7 @@ export default {
                   },
                 });
                 const read = await reading.over();
-                // Two answers, the events, and the end of the turn.
+                // Two responses, the events, and the end of the turn.
                 return { ...figuresOf(read, EVENTS + 3 - KNOWN), 'ms to first': first, 'ms to caught up': latest };
               },
             }
@@ -90,10 +90,10 @@ export default {
   },
   aims: (of) => [
     {
-      aim: 'all of it, the first within 20 ms',
+      aim: 'everything is replayed, the first event within 20 ms',
       got:
-        `${tell(of('Parley', 'replayed %'))} %, ${tell(of('Parley', 'twice'))} twice, ` +
-        `${tell(of('Parley', 'ms to first'))} ms early, ${tell(of('Parley', 'ms to first, late'))} ms late`,
+        `${format(of('Parley', 'replayed %'))} %, ${format(of('Parley', 'twice'))} twice, ` +
+        `${format(of('Parley', 'ms to first'))} ms early, ${format(of('Parley', 'ms to first, late'))} ms late`,
       reached:
         of('Parley', 'lost') === 0 &&
         of('Parley', 'twice') === 0 &&

@@ -1,12 +1,12 @@
-// Streams of any size in the shapes that the CLIs were recorded in: the same members, real proportions of event kinds,
-// text of varied length, a tenth of it not ASCII.
+// Streams of any size in the shapes that were recorded from the CLIs: the same members, real proportions of event
+// kinds, text of varied length, a tenth of it not ASCII.
 
 const SENTENCE =
   'the agent reads a file then edits two lines and runs the tests again before it reports what changed in the parser';
 const WORDS = SENTENCE.split(' ');
 const OTHER = ['数据库已经准备好了', 'prüft die Größe', 'наконец готово', '完了しました'];
 
-// A fixed sequence: every run of the bench sees the same bytes.
+// A fixed sequence: every run of the bench has the same bytes.
 function createRandom() {
   let state = 42;
   return (limit) => {
@@ -159,7 +159,7 @@ function* opencodeLines(random, text) {
 const SHAPES = { codex: codexLines, gemini: geminiLines, opencode: opencodeLines };
 export const PROFILES = Object.keys(SHAPES);
 
-// A stream of about that many bytes, with the number of its lines.
+// A stream of about so many bytes, with the number of its lines.
 export function recordedShape(engine, bytes) {
   const random = createRandom();
   const chunks = [];

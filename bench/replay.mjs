@@ -5,29 +5,28 @@ import { fileURLToPath } from 'node:url';
 import { createTurnParser, findEngine } from '../dist/engines/registry.js';
 import { EventBuffer } from '../dist/journal/event-buffer.js';
 import { createStamp } from '../dist/rasp/stamp.js';
-import { tell } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { newFolder, removeFolder, startParley } from './lib/systems.mjs';
 
 const PROGRAM = fileURLToPath(new URL('../bin/parley.js', import.meta.url));
 const EVENTS = 20_000;
-// Whole, as a pipe does, and odd ones: how it was cut when it came must not matter.
+// The chunk of a pipe, and odd sizes: how the output was cut when it came must not matter.
 const CUTS = [1_048_576, 65_536, 997, 61];
 
 export default {
   name: 'replay',
   ids: ['B12'],
-  title: `${EVENTS.toLocaleString('en')} events, half of the rounds with broken lines, made again from what was kept`,
-  says:
-    'The log of the engine is parsed again in pieces of ' +
-    `${CUTS.map((cut) => cut.toLocaleString('en')).join(', ')} bytes and compared with the stored events byte ` +
-    `for byte, without seq and time, as sets: the two streams may have come in another order; \`parley ` +
-    `replay\` folds the stored RASP again and compares it with the stored FCMP, byte for byte. None of the ` +
-    'systems measured here has both records.',
+  title: `${EVENTS.toLocaleString('en')} events, half of the rounds with broken lines, rebuilt from the stored data`,
+  description:
+    `The log of the engine is parsed again in chunks of ${CUTS.map((cut) => cut.toLocaleString('en')).join(', ')} ` +
+    'bytes and compared with the stored events byte for byte, without seq and time, as sets, because the two ' +
+    'streams may have arrived in another order. `parley replay` folds the stored RASP again and compares it with ' +
+    'the stored FCMP, byte for byte. None of the other systems measured here has both records.',
   figures: {
     'events compared': { better: null },
     'events differing': { better: 'less', right: 0 },
-    'FCMP differing': { better: 'less', right: 0, says: 'conversations' },
+    'FCMP differing': { better: 'less', right: 0, description: 'conversations' },
   },
   plots: [],
   async open() {
@@ -45,14 +44,14 @@ export default {
     {
       aim: 'nothing differs',
       got:
-        `${tell(of('Parley', 'events differing'))} of ${tell(of('Parley', 'events compared'))} events, ` +
-        `${tell(of('Parley', 'FCMP differing'))} of FCMP`,
+        `${format(of('Parley', 'events differing'))} of ${format(of('Parley', 'events compared'))} events, ` +
+        `${format(of('Parley', 'FCMP differing'))} of FCMP`,
       reached: of('Parley', 'events differing') === 0 && of('Parley', 'FCMP differing') === 0,
     },
   ],
 };
 
-async function again({ create, settled, client, url, headers, data }, dirty) {
+async function again({ create, waitUntilIdle, client, url, headers, data }, dirty) {
   const { run_id: runId } = await create(`[[events ${EVENTS} 64]]${dirty ? ' [[dirty]]' : ''}`);
   const stored = [];
   let version;
@@ -61,12 +60,12 @@ async function again({ create, settled, client, url, headers, data }, dirty) {
     onFrame: (_id, frame) => {
       const text = frame.subarray(frame.indexOf('data: ') + 6).toString();
       const event = JSON.parse(text);
-      // What it says of a line that it does not know names the version, where it was known.
+      // The text about an unknown line contains the version, if it was known.
       if (event.event.type === 'lifecycle.turn.started') version = event.data.engine_version;
       if (event.source.parser !== 'orchestrator') stored.push(withoutPlace(text));
     },
   });
-  await settled(runId);
+  await waitUntilIdle(runId);
   const logs = {
     stdout: Buffer.from(await client.logs(runId, { stream: 'stdout' })),
     stderr: Buffer.from(await client.logs(runId, { stream: 'stderr' })),
@@ -78,7 +77,7 @@ async function again({ create, settled, client, url, headers, data }, dirty) {
     const made = [];
     const stamp = createStamp({ runId, engine: 'codex', attempt: 1 });
     const buffer = new EventBuffer();
-    const take = (drafts) => {
+    const collect = (drafts) => {
       for (const draft of drafts) {
         stamp(draft, 0, 'then', buffer);
         made.push(withoutPlace(buffer.drain().toString().trimEnd()));
@@ -86,9 +85,9 @@ async function again({ create, settled, client, url, headers, data }, dirty) {
     };
     for (const stream of ['stdout', 'stderr'])
       for (let at = 0; at < logs[stream].length; at += cut)
-        take(parser.push(stream, logs[stream].subarray(at, at + cut)));
-    take(parser.finish());
-    // The two streams came in another order then.
+        collect(parser.push(stream, logs[stream].subarray(at, at + cut)));
+    collect(parser.finish());
+    // In this case the two streams came in another order.
     const sortedMade = made.toSorted();
     differing +=
       Math.abs(kept.length - sortedMade.length) + kept.filter((text, index) => sortedMade[index] !== text).length;

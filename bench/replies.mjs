@@ -1,6 +1,6 @@
 // Sends a hundred concurrent answers to one question, one answer to an answered question, and one to a question that
 // was never asked.
-import { tell } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
@@ -10,16 +10,16 @@ const REPLIERS = 100;
 export default {
   name: 'replies',
   ids: ['B10'],
-  title: `${REPLIERS} answers to one question at once, then a late one and one to an unknown question`,
-  says:
-    'Accepted means that who sent it was told success. To Parley each of the hundred says something else; to ' +
-    'sandbox-agent half of them allow and half reject; of it only what HTTP says is counted, as what its ' +
-    'agent made of the answers cannot be seen.',
+  title: `${REPLIERS} concurrent answers to one question, then a late one and one to an unknown question`,
+  description:
+    '"Accepted" means that the sender received success. To Parley each of the hundred sends a different text; to ' +
+    'sandbox-agent half of them send allow and half reject. For sandbox-agent only the HTTP responses count, ' +
+    'because the effect on its agent is not visible.',
   figures: {
-    accepted: { better: null, right: 1, says: 'of the hundred; one is right' },
+    accepted: { better: null, right: 1, description: 'of the hundred; 1 is correct' },
     'late accepted': { better: 'less', right: 0 },
     'unknown accepted': { better: 'less', right: 0 },
-    ms: { better: 'less', says: 'until all hundred knew' },
+    ms: { better: 'less', description: 'until all hundred had a response' },
   },
   plots: ['accepted'],
   async open() {
@@ -42,10 +42,10 @@ export default {
   },
   aims: (of) => [
     {
-      aim: 'exactly one is accepted, no late one, no unknown one',
+      aim: 'exactly one is accepted, none that is late, none to an unknown question',
       got:
-        `${tell(of('Parley', 'accepted'))}, ${tell(of('Parley', 'late accepted'))}, ` +
-        `${tell(of('Parley', 'unknown accepted'))}`,
+        `${format(of('Parley', 'accepted'))}, ${format(of('Parley', 'late accepted'))}, ` +
+        `${format(of('Parley', 'unknown accepted'))}`,
       reached:
         of('Parley', 'accepted') === 1 && of('Parley', 'late accepted') === 0 && of('Parley', 'unknown accepted') === 0,
     },
@@ -65,9 +65,9 @@ async function judge(send, question) {
   return { accepted, 'late accepted': late, 'unknown accepted': unknown, ms };
 }
 
-async function answerParley({ create, settled, client, url, headers }) {
+async function answerParley({ create, waitUntilIdle, client, url, headers }) {
   const { run_id: runId } = await create('[[ask]]', { execution_mode: 'interactive' });
-  await settled(runId, 'waiting_user');
+  await waitUntilIdle(runId, 'waiting_user');
   const { interaction_id: id } = await client.interaction(runId);
   return judge(
     (question, number) =>

@@ -5,7 +5,7 @@
 import { runBench } from './lib/harness.mjs';
 import { PROOFS, writePage } from './lib/page.mjs';
 
-// Of Parley alone, only printed.
+// Benches of Parley alone, which are only printed.
 const LOOKS = ['parse', 'cli', 'sse', 'postgres', 'postgres-store'];
 
 const isOnce = process.argv[2] === 'once';

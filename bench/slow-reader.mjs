@@ -1,5 +1,5 @@
-// A reader that takes a thousand events a second while a hundred thousand are printed, and then as many as it can.
-import { tell } from './lib/figures.mjs';
+// A reader of a thousand events a second while a hundred thousand are printed, which then reads as fast as it can.
+import { format } from './lib/figures.mjs';
 import { grown, memoryOf, peakOf } from './lib/cost.mjs';
 import { countFrames, lossOf, readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
@@ -7,32 +7,33 @@ import { startParley, startSandboxAgent, withServer } from './lib/systems.mjs';
 
 const EVENTS = 100_000;
 const SLOW = 1000;
-// What a first turn loads is not what a slow reader costs.
+// Loading during a first turn is not part of the cost of a slow reader.
 const WARM = 1000;
 const prompt = `[[events ${EVENTS} 64]]`;
 
 export default {
   name: 'slow-reader',
   ids: ['B4'],
-  title:
-    `A reader that takes ${SLOW.toLocaleString('en')} events a second while ${EVENTS.toLocaleString('en')} ` +
-    'are printed',
-  says:
-    'When the engine is done, the reader takes the rest as fast as it can. Each round has a server of its ' +
-    'own, so that its peak is of this alone. Beside it, what the same turn costs with a reader that keeps up, ' +
-    'and with none.',
+  title: `A reader of ${SLOW.toLocaleString('en')} events a second while ${EVENTS.toLocaleString('en')} are printed`,
+  description:
+    'When the engine has finished, the reader reads the rest as fast as it can. Each round has its own server, so ' +
+    'that the peak belongs to this reader alone. For comparison: the same turn with a reader that keeps up, and ' +
+    'without a reader.',
   figures: {
     lost: { better: 'less', right: 0 },
     twice: { better: 'less', right: 0 },
-    'grew MiB': { better: 'less', says: 'peak of the server until the reader has all, above what it had before' },
-    'turn ms': { better: null, says: 'how long the engine took: whether the reader held it up' },
+    'grew MiB': {
+      better: 'less',
+      description: 'peak of the server until the reader has everything, minus its memory before',
+    },
+    'turn ms': { better: null, description: 'how long the engine took; shows whether the reader slowed it down' },
   },
   plots: ['lost', 'grew MiB'],
   bounds:
-    'What bounds it: the turn takes nearly half of it without any reader, for V8 makes its heap larger under ' +
-    'load. The rest is what is being sent and not yet collected: the slow one reads all frames again from the ' +
-    'store in a moment, when it may. It is bounded, not growing with the events: fifteen times as many, tried ' +
-    'once, took less than twice as much.',
+    'The limit: the turn takes nearly half of this memory even without a reader, because V8 makes its heap larger ' +
+    'under load. The rest is data that is being sent and not yet collected: as soon as it may, the slow reader ' +
+    'reads all frames from the store at once. The growth is bounded and does not depend on the number of events: ' +
+    'fifteen times as many, tried once, took less than twice as much.',
   rounds: 5,
   async open() {
     return {
@@ -54,14 +55,14 @@ export default {
     {
       aim: 'none lost, none twice, and less than 64 MiB more memory',
       got:
-        `${tell(of('Parley', 'lost'))} lost, ${tell(of('Parley', 'twice'))} twice, ` +
-        `${tell(of('Parley', 'grew MiB'))} MiB more`,
+        `${format(of('Parley', 'lost'))} lost, ${format(of('Parley', 'twice'))} twice, ` +
+        `${format(of('Parley', 'grew MiB'))} MiB more`,
       reached: of('Parley', 'lost') === 0 && of('Parley', 'twice') === 0 && of('Parley', 'grew MiB') < 64,
     },
   ],
 };
 
-// Stops reading for as long as what came would take it.
+// Stops reading for as long as the slow reader would need for these events.
 function slowly() {
   const startedAt = Date.now();
   let fast = false;
@@ -80,8 +81,8 @@ function slowly() {
   };
 }
 
-async function readParley({ create, settled, url, headers, pid }, reader) {
-  await settled((await create(`[[events ${WARM} 64]]`)).run_id);
+async function readParley({ create, waitUntilIdle, url, headers, pid }, reader) {
+  await waitUntilIdle((await create(`[[events ${WARM} 64]]`)).run_id);
   const before = memoryOf(pid);
   const messages = countFrames('"agent.message.final"');
   const begin = Date.now();
@@ -89,7 +90,7 @@ async function readParley({ create, settled, url, headers, pid }, reader) {
   const reading =
     reader &&
     readFrames(`${url}/v1/runs/${runId}/rasp`, { headers, after: 0, onFrame: messages.frame, pace: reader.pace });
-  await settled(runId);
+  await waitUntilIdle(runId);
   const turn = Date.now() - begin;
   reader?.hurry();
   const read = await reading;
@@ -100,7 +101,7 @@ async function readParley({ create, settled, url, headers, pid }, reader) {
 async function slowSandboxAgent(server) {
   const session = await server.open('slow');
   await server.prompt('slow', session, `[[events ${WARM} 64]]`);
-  // Two responses, the events, and the end of the turn: they are sent again to readers that connect later.
+  // Two responses, the events, and the end of the turn, which are sent again to readers that connect later.
   const known = WARM + 3;
   const before = memoryOf(server.pid);
   const reader = slowly();

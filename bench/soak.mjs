@@ -1,6 +1,6 @@
-// One server for a long time, as a bench: what lib/soak-server.mjs tells, kept and drawn.
+// One server for a long time, as a bench: stores and draws the report of lib/soak-server.mjs.
 import soak from './lib/soak-server.mjs';
-import { tell } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 
 const MIB = 1024 * 1024;
 
@@ -8,23 +8,23 @@ export default {
   name: 'soak',
   ids: [],
   title: 'Many runs through one server, 20 lasting clients',
-  says:
-    'One round, as it is long. A fifth of the runs asks and is answered. Memory, heap and open files of the ' +
-    'server once a second; flat is that the median of the last quarter of the runs is within a tenth of that ' +
-    'of the second. In the first quarter a fresh process grows into its caches (16 MiB of pages for readers, ' +
-    'compiled code).',
+  description:
+    'One round, because it is long. A fifth of the runs ask and are answered. Memory, heap and open files of the ' +
+    'server are sampled once a second; "flat" means that the median of the last quarter of the runs is within a ' +
+    'tenth of that of the second quarter. In the first quarter a fresh process fills its caches (16 MiB of pages ' +
+    'for readers, compiled code).',
   figures: {
     runs: { better: null },
     'MiB, first quarter': { better: null },
     'MiB, second quarter': { better: null },
     'MiB, last quarter': { better: null },
-    'heap KiB/run': { better: 'less', says: 'how much it grew for each run of the second half' },
+    'heap KiB/run': { better: 'less', description: 'growth for each run of the second half' },
     'open files, second quarter': { better: null },
     'open files, last quarter': { better: null },
     lost: {
       better: 'less',
       right: 0,
-      says: 'events that a reader missed, or got twice, or ends that a lasting client was not told',
+      description: 'events that a reader missed or received twice, and ends that a lasting client did not receive',
     },
     'runs/s': { better: 'more' },
   },
@@ -34,7 +34,7 @@ export default {
     const { samples, summary } = await soak();
     const blind = ['rss', 'heap', 'fds'].find((name) => Object.values(summary[name]).some(Number.isNaN));
     if (blind !== undefined)
-      throw new Error(`a quarter of the runs has no sample of ${blind}: PARLEY_SOAK_RUNS asks for more runs`);
+      throw new Error(`a quarter of the runs has no sample of ${blind}: PARLEY_SOAK_RUNS can set more runs`);
     const over = (name, unit) =>
       samples.filter((sample) => sample[name] !== null).map((sample) => ({ x: sample.done, y: sample[name] / unit }));
     return {
@@ -69,8 +69,8 @@ export default {
     {
       aim: 'memory and open files are flat, nothing is lost',
       got:
-        `${tell(of('Parley', 'MiB, second quarter'))} to ${tell(of('Parley', 'MiB, last quarter'))} MiB, ` +
-        `${tell(of('Parley', 'open files, last quarter'))} files, ${tell(of('Parley', 'lost'))} lost`,
+        `${format(of('Parley', 'MiB, second quarter'))} to ${format(of('Parley', 'MiB, last quarter'))} MiB, ` +
+        `${format(of('Parley', 'open files, last quarter'))} files, ${format(of('Parley', 'lost'))} lost`,
       reached: !verdict.includes('GROWING') && of('Parley', 'lost') === 0 && verdict.includes('are closed'),
     },
   ],

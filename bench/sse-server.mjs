@@ -1,4 +1,4 @@
-// A server with one run of many stored events, in a separate process: serves until it gets the signal to stop, and
+// A server with one run of many stored events, in a separate process: serves until it receives the signal to stop, and
 // reports its cost.
 import { createServer } from 'node:http';
 import { pino } from 'pino';
@@ -13,7 +13,7 @@ import { open } from './lib/open-runs.mjs';
 const [dir, events, token] = process.argv.slice(2);
 const bench = await open(dir);
 const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: `[[events ${events} 200]]` });
-const run = await bench.orchestrator.settled(runId);
+const run = await bench.orchestrator.waitUntilIdle(runId);
 const hosts = new Set();
 const service = await createService({
   store: bench.data.store,
@@ -40,7 +40,7 @@ await service.app.listen({ host: '127.0.0.1', port: 0 });
 const { port } = service.app.server.address();
 hosts.add(`127.0.0.1:${port}`);
 
-// The bare limit: the same bytes from memory, in the same pieces.
+// The bare limit: the same bytes from memory, in the same chunks.
 const pieces = [];
 {
   const lines = await bench.data.store.readJournal(runId, 'rasp', { limit: Number.MAX_SAFE_INTEGER });
@@ -84,16 +84,16 @@ const orders = {
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     return { runId: id };
   },
   burst: async ({ runId: id, count }) => {
-    const { interaction_id: interaction } = await bench.data.store.loadPending(id);
+    const { interaction_id: interaction } = await bench.data.store.loadPendingInteraction(id);
     await bench.orchestrator.reply(id, {
       interaction_id: interaction,
       response: `[[events ${count} 200]] [[done {}]]`,
     });
-    return { events: (await bench.orchestrator.settled(id)).heads.rasp_seq };
+    return { events: (await bench.orchestrator.waitUntilIdle(id)).heads.rasp_seq };
   },
   end: async () => {
     bare.close();

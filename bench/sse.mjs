@@ -1,6 +1,6 @@
-// Events to readers over HTTP: stored ones to one reader, beside a server that only writes the same bytes; through the
-// client; live ones to a thousand readers; and the time to the first one from a late cursor. The server is another
-// process.
+// Events to readers over HTTP: stored events to one reader, compared with a server that only writes the same bytes;
+// through the client; live events to a thousand readers; and the time to the first event from a late cursor. The server
+// is another process.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -32,15 +32,15 @@ export default async function benchSse() {
   });
   try {
     const [made] = await once(server, 'message');
-    const tell = async (order, rest = {}) => {
+    const request = async (order, rest = {}) => {
       server.send({ order, ...rest });
       return (await once(server, 'message'))[0];
     };
-    await stored(made, tell);
-    await throughClient(made, tell);
+    await stored(made, request);
+    await throughClient(made, request);
     await firstEvent(made);
-    await manyReaders(made, tell);
-    await tell('end');
+    await manyReaders(made, request);
+    await request('end');
     await once(server, 'exit');
   } finally {
     server.kill();
@@ -48,7 +48,7 @@ export default async function benchSse() {
   }
 }
 
-// Counts frames and checks that each id is the one after the last, without making strings of them.
+// Counts frames and checks that ids are consecutive, without creating strings.
 export function read(url, { cursor = 0, agent, onFirst = () => {} } = {}) {
   return new Promise((resolve, reject) => {
     let seq = cursor;
@@ -86,13 +86,13 @@ async function timed(work) {
   return { ms: now() - begin, seq };
 }
 
-async function stored({ url, bare, runId, events, bytes }, tell) {
+async function stored({ url, bare, runId, events, bytes }, request) {
   const rows = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const limit = await timed(() => read(bare));
-    await tell('mark');
+    await request('mark');
     const ours = await timed(() => read(`${url}/v1/runs/${runId}/rasp`));
-    const { cpu } = await tell('cost');
+    const { cpu } = await request('cost');
     for (const { seq } of [limit, ours]) if (seq !== events) throw new Error(`${seq} of ${events} events came`);
     rows.push({ limit: limit.ms, ours: ours.ms, cpu: cpu / events, busy: cpu / 1000 / ours.ms });
   }
@@ -104,18 +104,18 @@ async function stored({ url, bare, runId, events, bytes }, tell) {
       `of the server per event; the same bytes from memory ${whole(perSecond(events, limit))} events/s; ratio ` +
       `${(limit / ours).toFixed(2)} (median of ${ROUNDS})`,
   );
-  // A profile (PARLEY_BENCH_PROF=FOLDER) shows: reading the stored pieces, then writing to the socket, then collecting
-  // garbage.
+  // A profile (PARLEY_BENCH_PROF=FOLDER) shows reading the stored segments, then writing to the socket, then garbage
+  // collection.
   console.log(
     `sse: bounded by the server's one thread: it was busy ` +
-      `${Math.round(median(rows.map((row) => row.busy)) * 100)} % of that time, most of it with reading what is ` +
-      'stored and writing to the socket',
+      `${Math.round(median(rows.map((row) => row.busy)) * 100)} % of that time, mostly with reading stored ` +
+      'segments and writing to the socket',
   );
 }
 
-async function throughClient({ url, runId, events }, tell) {
+async function throughClient({ url, runId, events }, request) {
   const client = createClient({ url, token: TOKEN });
-  await tell('mark');
+  await request('mark');
   const { ms, seq } = await timed(async () => {
     let last = 0;
     for await (const event of client.rasp(runId)) last = event.seq;
@@ -133,7 +133,7 @@ async function firstEvent({ url, runId, events }) {
   const late = EVENTS - 1000;
   const times = [];
   for (let round = 0; round < FIRSTS; round += 1) {
-    // Another one each time: none is still in memory.
+    // Uses another run each time, so that none is still in memory.
     const cursor = late + round;
     const begin = now();
     await read(`${url}/v1/runs/${runId}/rasp?cursor=${cursor}`, {
@@ -149,10 +149,10 @@ async function firstEvent({ url, runId, events }) {
   );
 }
 
-async function manyReaders({ url }, tell) {
-  const { runId } = await tell('ask');
+async function manyReaders({ url }, request) {
+  const { runId } = await request('ask');
   const agent = new Agent({ maxSockets: Infinity });
-  const { rss: before } = await tell('cost');
+  const { rss: before } = await request('cost');
   let connected = 0;
   const all = new Promise((resolve) => (connected = { count: 0, resolve }));
   const readers = Array.from({ length: READERS }, () =>
@@ -162,14 +162,14 @@ async function manyReaders({ url }, tell) {
     }),
   );
   await Promise.race([all, Promise.all(readers)]);
-  const { rss } = await tell('cost');
-  await tell('mark');
+  const { rss } = await request('cost');
+  await request('mark');
   const begin = now();
-  const { events } = await tell('burst', { runId, count: BURST });
+  const { events } = await request('burst', { runId, count: BURST });
   const lasts = await Promise.all(readers);
   const ms = now() - begin;
-  const { cpu, rss: after } = await tell('cost');
-  if (lasts.some((last) => last !== events)) throw new Error('a reader has not got everything');
+  const { cpu, rss: after } = await request('cost');
+  if (lasts.some((last) => last !== events)) throw new Error('a reader has not received everything');
   const delivered = events * READERS;
   console.log(
     `sse: ${whole(READERS)} readers of one run, a burst of ${BURST} events: all had all of it after ` +

@@ -1,7 +1,7 @@
-// Events from the engine through a server to a client that reads as fast as it can, while they happen.
+// Events from the engine through a server to a client that reads as fast as it can, live.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { tell } from './lib/figures.mjs';
+import { format } from './lib/figures.mjs';
 import { cpuOf, grown, peakOf, writtenOf } from './lib/cost.mjs';
 import { countFrames, lossOf, readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
@@ -18,12 +18,12 @@ export default {
   name: 'stream',
   ids: ['B3'],
   title: `${EVENTS.toLocaleString('en')} events of ${BYTES} bytes to an SSE client, live`,
-  says:
-    'The engine prints as fast as it is read. From the first event at the client to the last. Parley stores ' +
-    'each event before it is sent, sandbox-agent keeps the last 1,024 in memory, acpx records them in files ' +
-    '(its reader is its own output; fewer events, as it would take minutes). When all is measured, `parley ' +
-    'verify` goes over each run that Parley has stored.',
-  pinned: 'The server has a core of its own, engine and client share the other.',
+  description:
+    'The engine prints as fast as its output is read. Measured from the first event at the client to the last. ' +
+    'Parley stores each event before it sends it, sandbox-agent keeps the last 1,024 in memory, and acpx records ' +
+    'them in files (its reader is its own output; it gets fewer events, because 100,000 would take minutes). ' +
+    'After the measurement, `parley verify` checks each run that Parley has stored.',
+  pinned: 'The server has its own core; engine and client share the other.',
   figures: {
     'events/s': { better: 'more' },
     'server µs/event': { better: 'less' },
@@ -32,22 +32,22 @@ export default {
     'not verified': {
       better: 'less',
       right: 0,
-      says: 'runs of which `parley verify` does not say that all is as it was written',
+      description: 'runs in which `parley verify` finds a difference',
     },
-    'peak MiB': { better: 'less', says: 'of the server, since it began' },
-    'written B/event': { better: null, says: 'what the server gave to the file system' },
+    'peak MiB': { better: 'less', description: 'of the server, since its start' },
+    'written B/event': { better: null, description: 'bytes that the server passed to the file system' },
   },
   plots: ['events/s', 'lost'],
   bounds:
-    'What bounds it: one thread on one core does all of it, and to understand an event takes more than a third of ' +
-    'that already ([in-process](#in-process): the parser beside all stored), reading and JSON.parse alone an ' +
-    'eighth. sandbox-agent spends as much and stores nothing; in half of its time there would be hardly any left ' +
-    'for conversation, digests, log, database, files and HTTP. Other threads would help on other cores, but here ' +
-    'each server has one. Each event is written four times before its reader has it or soon after: plain into the ' +
-    'log of the engine and into the files beside the database, and, in pieces of 32 KiB and more packed with ' +
-    'brotli, into the log of the database and the database itself. [profile](#profile) shows how much of the time ' +
-    'is storing, and how much of that is the wait for the disk; [decision ' +
-    '0011](decisions/0011-writes-of-a-moment.md) says why the store has no thread of its own.',
+    'The limit: one thread on one core does everything. Parsing an event takes more than a third of that time ' +
+    '(compare the parser with "all stored" in [in-process](#in-process)); reading and JSON.parse alone take an ' +
+    'eighth. sandbox-agent spends as much and stores nothing; half of its time would leave hardly any for ' +
+    'conversation, digests, log, database, files and HTTP. More threads would help on more cores, but here each ' +
+    'server has one core. Each event is written four times, before its reader has it or soon after: as plain text ' +
+    'to the log of the engine and to the files next to the database, and, in segments of 32 KiB and more ' +
+    'compressed with brotli, to the write-ahead log and to the database itself. [profile](#profile) shows how ' +
+    'much of the time is storing, and how much of that is waiting for the disk; [decision ' +
+    '0011](decisions/0011-writes-of-a-moment.md) explains why the store has no thread of its own.',
   async open() {
     pinMyself();
     const folders = [newFolder(), newFolder()];
@@ -83,14 +83,14 @@ export default {
   aims: (of) => [
     {
       aim: 'at least twice the events/s of sandbox-agent',
-      got: `${tell(of('Parley', 'events/s') / of('sandbox-agent', 'events/s'))} times`,
+      got: `${format(of('Parley', 'events/s') / of('sandbox-agent', 'events/s'))} times`,
       reached: of('Parley', 'events/s') >= 2 * of('sandbox-agent', 'events/s'),
     },
     {
       aim: 'none lost, none twice, all stored',
       got:
-        `${tell(of('Parley', 'lost'))} lost, ${tell(of('Parley', 'twice'))} twice, ` +
-        `${tell(of('Parley', 'not verified'))} runs not verified`,
+        `${format(of('Parley', 'lost'))} lost, ${format(of('Parley', 'twice'))} twice, ` +
+        `${format(of('Parley', 'not verified'))} runs not verified`,
       reached: ['lost', 'twice', 'not verified'].every((name) => of('Parley', name) === 0),
     },
   ],
@@ -103,7 +103,7 @@ async function throughParley({ create, url, headers, pid }, runs) {
   const { run_id: runId } = await create(prompt);
   runs.push(runId);
   const read = await readFrames(`${url}/v1/runs/${runId}/rasp`, { headers, after: 0, onFrame: messages.frame });
-  if (!read.over) throw new Error('the stream did not end as one that is over');
+  if (!read.over) throw new Error('the stream ended without its end event');
   // One more than was asked for: it says that it is done.
   return {
     'events/s': EVENTS / (messages.ms / 1000),

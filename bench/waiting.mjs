@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { childrenOf, grown, memoryOf, shareOf } from './lib/cost.mjs';
-import { now, sum, tell } from './lib/figures.mjs';
+import { now, sum, format } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
@@ -18,22 +18,22 @@ export default {
   name: 'waiting',
   ids: ['B6', 'B7'],
   title: `${WAITING.toLocaleString('en')} runs that wait for a person, and a SIGKILL`,
-  says:
-    `Parley with ${WAITING.toLocaleString('en')} and with ${FEWER.toLocaleString('en')} waiting runs, written ` +
-    'through its store because so many turns would take an hour; ' +
-    `sandbox-agent with ${OTHERS} real ones (each is a process that lives). What they cost is measured ` +
-    'before, when the list of them has been read once. The server is killed with SIGKILL and started again by ' +
-    'the same command; the time is from the kill until an answer to one of the questions was accepted. Then, ' +
-    `for Parley, ${ANSWERED} questions from all over the list are answered twice with different words, and ` +
-    'those that the inbox lists are counted: with the answered ones they must be as many as were written, ' +
-    'less those answered in earlier rounds; for sandbox-agent all are answered.',
+  description:
+    `Parley has ${WAITING.toLocaleString('en')} and ${FEWER.toLocaleString('en')} waiting runs, written through ` +
+    `its store because so many turns would take an hour; sandbox-agent has ${OTHERS} real ones (each is a live ` +
+    'process). Their cost is measured first, after the list of them has been read once. Then the server is killed ' +
+    'with SIGKILL and started again by the same command; the time is from the kill until an answer to one of the ' +
+    `questions is accepted. After that, for Parley, ${ANSWERED} questions from all parts of the list are answered ` +
+    'twice with different texts, and the questions in the inbox are counted: with the answered ones they must be ' +
+    'as many as were written, minus those answered in earlier rounds. For sandbox-agent all questions are ' +
+    'answered.',
   figures: {
-    'KiB/waiting run': { better: 'less', says: 'memory of server and engines, above a server with none' },
+    'KiB/waiting run': { better: 'less', description: 'memory of server and engines, minus a server without runs' },
     'processes/waiting run': { better: 'less', right: 0 },
-    'ms to ready': { better: 'less', says: 'from SIGKILL until the server is ready again' },
-    'ms to answered': { better: 'less', says: 'from SIGKILL until an answer was accepted' },
+    'ms to ready': { better: 'less', description: 'from SIGKILL until the server is ready again' },
+    'ms to answered': { better: 'less', description: 'from SIGKILL until an answer was accepted' },
     'recovered %': { better: 'more', right: 100 },
-    'applied twice': { better: 'less', right: 0, says: 'questions of which a second answer was accepted' },
+    'applied twice': { better: 'less', right: 0, description: 'questions for which a second answer was accepted' },
   },
   plots: ['KiB/waiting run', 'recovered %'],
   async open() {
@@ -62,18 +62,18 @@ export default {
   aims: (of) => [
     {
       aim: '10,000 waiting runs answerable within a second of a SIGKILL',
-      got: `${tell(of('Parley', 'ms to answered'))} ms, ${tell(of('Parley', 'recovered %'))} % there`,
+      got: `${format(of('Parley', 'ms to answered'))} ms, ${format(of('Parley', 'recovered %'))} % recovered`,
       reached: of('Parley', 'ms to answered') < 1000 && of('Parley', 'recovered %') === 100,
     },
     {
       aim: 'less than 50 KiB and no process for each',
-      got: `${tell(of('Parley', 'KiB/waiting run'))} KiB, ${tell(of('Parley', 'processes/waiting run'))} processes`,
+      got: `${format(of('Parley', 'KiB/waiting run'))} KiB, ${format(of('Parley', 'processes/waiting run'))} processes`,
       reached: of('Parley', 'KiB/waiting run') < 50 && of('Parley', 'processes/waiting run') === 0,
     },
   ],
 };
 
-// Through the store, because so many turns of an engine would take an hour.
+// Created through the store, because so many turns of an engine would take an hour.
 async function fill(folder, count) {
   const child = spawn(process.execPath, [FILL, folder, String(count)], { stdio: ['ignore', 'ignore', 'inherit'] });
   const [, signal] = await once(child, 'exit');
@@ -91,7 +91,7 @@ async function killParley(folder, empty, waiting) {
     'KiB/waiting run': grown(base, memoryOf(before.pid), waiting / 1024),
     'processes/waiting run': grown(0, childrenOf(before.pid)?.length ?? null, waiting),
   };
-  // From all over the list, others in each round.
+  // From all parts of the list, different ones in each round.
   const picked = Array.from({ length: ANSWERED }, (_, number) => all[Math.floor((number * all.length) / ANSWERED)]);
   const begin = now();
   await before.kill();

@@ -1,6 +1,6 @@
-// node scripts/audit-dependencies.mjs: what package-lock.json brings along, judged without a network. Each package has
-// a digest and a licence that may be used, none but the named run a script when they are installed, no registry is
-// named, and no large one is there twice.
+// node scripts/audit-dependencies.mjs: checks package-lock.json without a network. Each package has a digest and an
+// allowed licence, only the named ones run an install script, no registry is named, and no large package is installed
+// twice.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -14,7 +14,7 @@ const LICENCES = new Set([
   'Python-2.0',
   'BlueOak-1.0.0',
 ]);
-// For building and testing alone: nothing of them is given to users but dompurify, whose other licence is Apache.
+// Only for building and testing: none of it is delivered to users except dompurify, whose other licence is Apache.
 const LICENCES_OF_TOOLS = new Set([
   ...LICENCES,
   'PSF-2.0',
@@ -27,7 +27,7 @@ const LICENCES_OF_TOOLS = new Set([
 export const INSTALL_SCRIPTS = {
   '@photostructure/sqlite': 'looks for its prebuilt SQLite, and builds it where there is none; used on Node below 24',
 };
-// A second copy of these would be a mistake, not a detail.
+// A second copy of these would be a mistake.
 const ONCE = [
   'fastify',
   'zod',
@@ -38,7 +38,7 @@ const ONCE = [
   '@photostructure/sqlite',
   'commander',
 ];
-// With those that come along. More needs a reason, and then another number here.
+// Includes transitive dependencies. A higher number needs a reason.
 const MOST_PACKAGES = 90;
 
 export function auditDependencies(lock) {

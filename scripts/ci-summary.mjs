@@ -8,7 +8,7 @@ const [folder] = process.argv.slice(2);
 const names = readdirSync(folder);
 let passed = 0;
 let failed = 0;
-// Listed once more at the end of the output, where people look first.
+// Listed again at the end of the output, where people look first.
 const failures = [];
 for (const name of names.filter((file) => file.endsWith('.json'))) {
   const results = JSON.parse(readFileSync(join(folder, name), 'utf8'));
@@ -37,7 +37,7 @@ for (const line of failures) console.log(line);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
 console.log(`${passed} passed, ${failed} failed`);
 
-// The first lines, which show the cause; all of it is further up in the output.
+// The first lines, which show the cause; the whole text is further up in the output.
 function shorten(message) {
   return message
     .split('\n')

@@ -1,6 +1,6 @@
-// Writes src/app-server/protocol.ts: of the types that `codex app-server generate-ts` prints for the pinned Codex,
-// those of the methods that Parley calls, without their comments. Whatever lies deeper and is only passed on is plain
-// JSON. Imported, it only says what the file would be.
+// Writes src/app-server/protocol.ts: from the types that `codex app-server generate-ts` prints for the pinned Codex,
+// those of the methods that Parley calls, without their comments. Nested types that are only passed on become plain
+// JSON. When imported, it only returns the text of the file.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -39,7 +39,7 @@ function allowUndefined(text) {
     .replaceAll(/^(\w+\?: \{[^}]*\}(?:\[\])?)$/gm, '$1 | undefined');
 }
 
-// Definitions get a title of their own, else the generated names depend on their order.
+// Gives definitions a title of their own, otherwise the generated names depend on their order.
 function titled(source, name) {
   const prefix = name.replace('Data', '');
   const pascal = (key) =>

@@ -1,17 +1,17 @@
-// Installs other versions of Codex than the proved one, from npm into .cache/codex/<version>/, for the tests of what
-// differs between them. A folder is filled beside and renamed when it is complete, so an interrupted install is
-// repeated. Imported, it only says where the programs are.
+// Installs other versions of Codex than the tested one, from npm into .cache/codex/<version>/, for tests of the
+// differences between them. A new folder is filled under another name and renamed when it is complete, so an
+// interrupted install is repeated. When imported, it only returns the paths of the programs.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// An older one that people still have, and the newest on npm when this was written.
+// An older version that is still in use, and the newest on npm when this was written.
 export const CODEX_VERSIONS = ['0.150.0', '0.169.0'];
 
 const cache = fileURLToPath(new URL('../.cache/codex', import.meta.url));
 
-// What npm links: a script, behind which Parley finds the program itself.
+// The script that npm links, from which Parley finds the program itself.
 export function codexOf(version) {
   return join(cache, version, 'node_modules', '.bin', 'codex');
 }

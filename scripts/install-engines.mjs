@@ -1,7 +1,7 @@
-// Installs the real CLIs that the tests of the engines drive, in exactly these versions, from npm into .cache/engines/.
-// Nothing of it is a dependency of the package. The folder is made beside and renamed when it is whole: an install that
-// was cut off is begun anew, and one that is there is not repeated. Of two installs at once the first that is whole
-// stays. Imported, it only says where the programs are.
+// Installs the real CLIs for the tests of the engines, in exactly these versions, from npm into .cache/engines/. None
+// of them is a dependency of the package. The folder is filled under another name and renamed when it is complete: an
+// interrupted install is repeated, and a complete one is not. Of two concurrent installs the first complete one wins.
+// When imported, it only returns the paths of the programs.
 import { spawnSync } from 'node:child_process';
 import {
   existsSync,
@@ -27,7 +27,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const home = join(root, '.cache', 'engines');
 const host = `${process.platform}-${process.arch}`;
 
-// The native program of Codex lies in a folder that is named after what it was compiled for.
+// The native program of Codex is in a folder named after its compile target.
 const CODEX_TARGETS = {
   'linux-x64': 'x86_64-unknown-linux-musl',
   'linux-arm64': 'aarch64-unknown-linux-musl',
@@ -35,8 +35,8 @@ const CODEX_TARGETS = {
   'darwin-arm64': 'aarch64-apple-darwin',
 };
 
-// The beginning of each command line. Codex and OpenCode come as native programs behind a script in Node; killed, the
-// script of Codex would leave the program running.
+// The beginning of each command line. Codex and OpenCode are native programs behind a Node script; killing the script
+// of Codex would leave the program running.
 export const ENGINE_PROGRAMS = locate(home);
 
 function locate(folder) {
@@ -51,16 +51,16 @@ function locate(folder) {
 // Returns the problem with the engines in a folder, or undefined.
 function findFault(folder) {
   for (const [engine, { name, version }] of Object.entries(ENGINE_PACKAGES)) {
-    const found = versionIn(join(folder, 'node_modules', name, 'package.json'));
-    if (found === undefined) return `${name} is not there`;
-    if (found !== version) return `${name} is ${found}, not ${version}`;
+    const installed = versionIn(join(folder, 'node_modules', name, 'package.json'));
+    if (installed === undefined) return `${name} is not there`;
+    if (installed !== version) return `${name} is ${installed}, not ${version}`;
     const program = locate(folder)[engine].at(-1);
     if (!existsSync(program)) return `${name} has no program for ${host}`;
   }
   return undefined;
 }
 
-// Another install may move it away while we look.
+// Another install may move it away during this check.
 function versionIn(manifest) {
   try {
     return JSON.parse(readFileSync(manifest, 'utf8')).version;
@@ -71,17 +71,16 @@ function versionIn(manifest) {
 }
 
 const cache = dirname(home);
-// An install takes a minute; a pid may belong to another process by now.
+// An install takes a minute; after that, its pid may belong to another process.
 const ABANDONED_MS = 60 * 60 * 1000;
 
-// A new folder each time: an npm whose parent was killed may still be writing into an old one. It is named after its
-// owner.
+// A new folder each time, named after its owner: an npm whose parent was killed may still be writing into an old one.
 function createFolder(kind) {
   mkdirSync(cache, { recursive: true });
   return mkdtempSync(join(cache, `engines.${kind}-${process.pid}-`));
 }
 
-// What installs left behind that were cut off; not what another one works on right now.
+// Removes leftovers of interrupted installs, but not the folder that another install is working on.
 function removeAbandoned() {
   for (const name of readdirSync(cache)) {
     const owner = /^engines\.(?:partial|old)-(\d+)-/.exec(name)?.[1];
@@ -109,8 +108,8 @@ function remove(path) {
   rmSync(path, { recursive: true, force: true, maxRetries: 3 });
 }
 
-// Puts the new folder in its place, unless another install was faster. A folder that is not empty is never renamed
-// over, so one of two always finds what the other has put there.
+// Moves the new folder into place, unless another install was faster. A rename never replaces a folder that is not
+// empty, so one of two installs always finds the result of the other.
 function takePlace(partial) {
   while (findFault(home) !== undefined) {
     if (existsSync(home)) moveAway();
@@ -119,7 +118,7 @@ function takePlace(partial) {
   remove(partial);
 }
 
-// Another install may have put its folder there after we looked: then that is put back.
+// Another install may have moved its folder into place after our check; in that case it is restored.
 function moveAway() {
   const folder = createFolder('old');
   const old = join(folder, 'engines');
@@ -127,13 +126,13 @@ function moveAway() {
   remove(folder);
 }
 
-// False if it failed in a way that is meant.
-function tryRename(from, to, meant) {
+// Returns false if it failed with one of these codes.
+function tryRename(from, to, expectedCodes) {
   try {
     renameSync(from, to);
     return true;
   } catch (error) {
-    if (meant.includes(error.code)) return false;
+    if (expectedCodes.includes(error.code)) return false;
     throw error;
   }
 }

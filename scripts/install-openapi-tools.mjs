@@ -1,6 +1,6 @@
-// Installs what reads our OpenAPI document as strangers would, in exactly these versions, from npm into
-// .cache/openapi/: a validator with the official schema, a generator of clients and a compiler. Nothing of it is a
-// dependency of the package.
+// Installs independent readers of our OpenAPI document, in exactly these versions, from npm into .cache/openapi/: a
+// validator with the official schema, a generator of clients and a compiler. None of them is a dependency of the
+// package.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -21,7 +21,7 @@ function isWhole(folder) {
   });
 }
 
-// Made beside and renamed when it is whole: an install that was cut off is begun anew.
+// Filled under another name and renamed when it is complete: an interrupted install is repeated.
 export function installOpenapiTools() {
   if (isWhole(OPENAPI_TOOLS)) return;
   mkdirSync(dirname(OPENAPI_TOOLS), { recursive: true });

@@ -1,7 +1,7 @@
 // Makes tests/old-databases/upgrade: a data directory and a PostgreSQL database as the previous version leaves them,
-// used as a person would and then killed at work. Needed again only when another version becomes the previous one:
-// change COMMIT, and call `node scripts/make-upgrade-fixtures.mjs postgresql://…/DATABASE` with an empty database of a
-// server that the installed pg_dump can read.
+// used like a person would use it and then killed while working. Needed again only when another version becomes the
+// previous one: change COMMIT, and run `node scripts/make-upgrade-fixtures.mjs postgresql://…/DATABASE` with an empty
+// database of a server that the installed pg_dump can read.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -89,7 +89,7 @@ async function use(data, env, settings) {
   run(0, 'req_9', '[[done {"n":9}]]', '-d');
   server.kill('SIGKILL');
   await once(server, 'exit');
-  // Its engine is still there.
+  // Its engine is still running.
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
       if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(join(program, 'dist', 'rehearsal', 'main.js')))

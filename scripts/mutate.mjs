@@ -74,19 +74,19 @@ try {
     current = null;
     vitest.invalidateFile(mutant.path);
   }
-  console.log(`${mutants.length - survivors} of ${mutants.length} mutants were noticed, ${survivors} survived`);
+  console.log(`${mutants.length - survivors} of ${mutants.length} mutants were detected, ${survivors} survived`);
   process.exitCode = survivors > 0 ? 1 : 0;
 } finally {
   await vitest.close();
 }
 
-// The tests that are named after the source file, which notice most mutants, and the others.
+// The tests that are named after the source file, which detect most mutants, and the others.
 function splitByName(specifications, file) {
   const isOwn = ({ moduleId }) => basename(moduleId).startsWith(basename(file, '.ts'));
   return [specifications.filter(isOwn), specifications.filter((specification) => !isOwn(specification))];
 }
 
-// Whether a test fails. A mutant that never ends counts as noticed: its workers are killed.
+// Returns whether a test fails. A mutant that never ends counts as detected: its workers are killed.
 async function isNoticed(specifications, limitMs) {
   if (specifications.length === 0) return false;
   const timer = setTimeout(killWorkers, limitMs);
@@ -118,13 +118,13 @@ function killWorkers() {
 function listMutants(file, code) {
   const { program, errors } = parseSync(file, code);
   if (errors.length > 0) fail(`${file} cannot be parsed: ${errors[0].message}`);
-  const found = [];
+  const mutants = [];
   const types = new Set();
   const replace = ({ start, end }, replacement) => {
     const original = code.slice(start, end);
     if (original === replacement) return;
     const line = code.slice(0, start).split('\n').length;
-    found.push({
+    mutants.push({
       file,
       path: join(root, file),
       line,
@@ -176,7 +176,7 @@ function listMutants(file, code) {
     },
     ArrayExpression: (node) => node.elements.length > 0 && replace(node, '[]'),
   }).visit(program);
-  return found.toSorted((a, b) => a.start - b.start);
+  return mutants.toSorted((a, b) => a.start - b.start);
 }
 
 function shorten(code) {

@@ -1,5 +1,5 @@
-// Takes the pictures of the console in docs/images: the built server in a fresh data directory, scripted agents, a real
-// browser. Run it with `npm run picture` after the pages have changed.
+// Takes the screenshots of the console in docs/images: the built server in a fresh data directory, scripted agents, a
+// real browser. Run it with `npm run picture` after the pages have changed.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { addToken } from '../dist/service/access/tokens.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const site = mkdtempSync(join(tmpdir(), 'parley-picture-'));
 const data = join(site, 'data');
-// It is seen in the pictures.
+// Visible in the screenshots.
 const shop = process.env.PARLEY_PICTURE_FOLDER ?? join(site, 'shop');
 const standIn = (name) => join(root, 'tests/stand-ins/bin', name);
 const env = {
@@ -29,8 +29,8 @@ const env = {
 
 async function until(look) {
   for (;;) {
-    const found = await look();
-    if (found) return found;
+    const value = await look();
+    if (value) return value;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
@@ -71,8 +71,8 @@ try {
   );
   await becomes(approval, 'waiting_user');
   await start('codex', 'Find out why the nightly build is slow [[hang]]', { team: 'infra' });
-  const played = await start('rehearsal', 'Move the orders to the new storage', { team: 'web', ticket: 'SHOP-40' });
-  await becomes(played, 'waiting_user');
+  const started = await start('rehearsal', 'Move the orders to the new storage', { team: 'web', ticket: 'SHOP-40' });
+  await becomes(started, 'waiting_user');
 
   browser = await playwright.launch({
     executablePath: await chromium.executablePath(),
@@ -83,34 +83,34 @@ try {
     const page = await (
       await browser.newContext({ viewport: { width: 1180, height: 760 }, baseURL: url, ...options })
     ).newPage();
-    // As in a browser that was not asked yet; one without a screen has decided for itself.
+    // Like a browser that was not asked yet; a headless one has denied permission itself.
     await page.addInitScript(`Object.defineProperty(Notification, 'permission', { get: () => 'default' })`);
     await page.context().request.post(`${url}/v1/sign-in`, { headers: { origin: url }, data: { token } });
     await page.goto(path);
     return page;
   };
-  const take = async (page, name) => {
+  const takePicture = async (page, name) => {
     await page.evaluate('document.fonts.ready');
     await page.mouse.move(0, 0);
     await page.screenshot({ path: join(root, 'docs/images', `${name}.png`) });
   };
   const inbox = await look('/');
   await inbox.locator('[data-interaction]').nth(2).waitFor();
-  await take(inbox, 'console-inbox');
+  await takePicture(inbox, 'console-inbox');
   const phone = await look('/', { viewport: { width: 390, height: 760 }, colorScheme: 'dark', hasTouch: true });
   await phone.locator('[data-interaction]').nth(2).waitFor();
-  await take(phone, 'console-phone');
-  await answer(played, 'Carefully');
-  await becomes(played, 'succeeded');
-  const run = await look(`/runs/${played}`);
+  await takePicture(phone, 'console-phone');
+  await answer(started, 'Carefully');
+  await becomes(started, 'succeeded');
+  const run = await look(`/runs/${started}`);
   await run.locator('.facts .state', { hasText: 'succeeded' }).waitFor();
-  await take(run, 'console-run');
+  await takePicture(run, 'console-run');
   await run.locator('.row-tool button.proof').first().click();
   await run.locator('mark').first().waitFor();
-  await take(run, 'console-evidence');
+  await takePicture(run, 'console-evidence');
   const runs = await look('/runs');
   await runs.locator('[data-run]').nth(5).waitFor();
-  await take(runs, 'console-runs');
+  await takePicture(runs, 'console-runs');
 } finally {
   await browser?.close();
   server.kill('SIGTERM');

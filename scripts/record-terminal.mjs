@@ -1,4 +1,4 @@
-// Draws docs/images/terminal.svg: real commands in a fresh data directory, their real output, as a picture of a
+// Draws docs/images/terminal.svg: real commands in a fresh data directory and their real output, as a picture of a
 // terminal. Run it with `npm run picture` after the output has changed.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ function play(args) {
 
 const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-// A line with colours as pieces of text, each at its own place.
+// Splits a line with colours into pieces of text, each with its position.
 function drawLine(line, row) {
   const inks = new Set();
   let column = 0;

@@ -40,7 +40,7 @@ function typeOf(node) {
   return node.type === 'array' ? `array of ${node.items.type}s` : node.type;
 }
 
-// The members of an object have their own defaults. A default that is no value is described.
+// The members of an object have their own defaults. A default that is not a value is described.
 function defaultOf(node) {
   if (node['x-when-empty'] !== undefined) return node['x-when-empty'];
   return node.default === undefined || node.properties ? '' : `\`${JSON.stringify(node.default)}\``;

@@ -9,7 +9,7 @@ import { settingsSchema } from '../src/settings/settings.ts';
 
 export { METRICS, settingsSchema };
 
-// No command runs, so the program needs nothing but an output.
+// No command runs, so the program only needs an output.
 const output = { write: () => true };
 export const program = buildProgram({ stdout: output, stderr: output }, { printErrors: false, act: async () => {} });
 

@@ -1,5 +1,5 @@
-// Runs the unit tests on the other Node versions that Parley promises to run on, at the same time. Each is installed
-// from npm into .cache/.
+// Runs the unit tests on the other Node versions that Parley supports, at the same time. Each is installed from npm
+// into .cache/.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -24,7 +24,7 @@ const outcomes = await Promise.all(
       `--outputFile.json=${join('.cache', 'results', `node-${version}.json`)}`,
     ]);
     const demo = await run(bin, ['dist/main.js', 'demo']);
-    // One after the other, so that each can be read.
+    // Printed one after the other, so that each stays readable.
     const node = spawnSync(bin, ['--version'], { encoding: 'utf8' }).stdout?.trim();
     console.log(`unit tests on Node ${node}\n${tests.output}${demo.failed ? demo.output : ''}`);
     return tests.failed || demo.failed;

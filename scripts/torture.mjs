@@ -1,5 +1,5 @@
-// npm run torture -- NAME...: the long forms of tests whose short ones are in every run of CI. Seeded (PARLEY_SEED),
-// bounded, minutes long. At the end: whether each held, how long it took, and its figures.
+// npm run torture -- NAME...: the long-running stress tests. They are seeded (PARLEY_SEED), bounded, and take minutes;
+// their short forms run in CI. Prints at the end whether each passed, how long it took, and its figures.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,14 +33,14 @@ const FORMS = {
 const names = process.argv.slice(2).length > 0 ? process.argv.slice(2) : Object.keys(FORMS);
 const unknown = names.find((name) => !Object.hasOwn(FORMS, name));
 if (unknown !== undefined) {
-  console.error(`there is no torture "${unknown}"; there are ${Object.keys(FORMS).join(', ')}`);
+  console.error(`There is no stress test "${unknown}". Stress tests: ${Object.keys(FORMS).join(', ')}`);
   process.exit(2);
 }
 const seed = process.env.PARLEY_SEED ?? '20261116';
-console.log(`seed ${seed}: PARLEY_SEED=${seed} plays the same plan again, real processes at their own pace`);
+console.log(`seed ${seed}: PARLEY_SEED=${seed} repeats the same plan; the timing of real processes varies`);
 const folder = mkdtempSync(join(tmpdir(), 'parley-torture-'));
 const figures = join(folder, 'figures.txt');
-const told = [];
+const summary = [];
 for (const name of names) {
   const { files, env } = FORMS[name];
   const began = Date.now();
@@ -50,7 +50,7 @@ for (const name of names) {
     env: { ...env, ...process.env, PARLEY_SEED: seed, PARLEY_FIGURES: figures },
   });
   if (status !== 0) process.exitCode = 1;
-  told.push(`${name}: ${status === 0 ? 'held' : 'FAILED'}, ${Math.round((Date.now() - began) / 1000)} s`);
+  summary.push(`${name}: ${status === 0 ? 'passed' : 'FAILED'}, ${Math.round((Date.now() - began) / 1000)} s`);
 }
-console.log(`\n${told.join('\n')}\n${existsSync(figures) ? readFileSync(figures, 'utf8') : ''}`);
+console.log(`\n${summary.join('\n')}\n${existsSync(figures) ? readFileSync(figures, 'utf8') : ''}`);
 rmSync(folder, { recursive: true });

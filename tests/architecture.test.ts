@@ -7,7 +7,7 @@ import { ENGINES } from '../src/engines/registry.js';
 import { RULES } from '../src/run/judge-completion.js';
 
 const root = new URL('..', import.meta.url).pathname;
-// From the bottom up: a room imports only rooms before it.
+// From the bottom up: a folder imports only folders before it.
 const ROOMS = [
   'kernel',
   'contract',
@@ -41,7 +41,7 @@ const ROOMS = [
   'cli',
   'main.ts',
 ];
-// Two programs, and a library that others start: they alone touch the process they are in.
+// Two programs, and a library that others start: only these touch the process that they run in.
 const ENTRIES = new Set(['main.ts', 'rehearsal/main.ts', 'app-server/index.ts']);
 const PURE = new Set(['kernel', 'contract', 'messages', 'jsonrpc', 'run', 'rasp', 'fcmp']);
 
@@ -129,9 +129,9 @@ test('only the journal appends events, and only applyRunEvent takes an edge of t
   const outside = files.filter((file) => !file.startsWith('store/'));
   const using = (pattern: RegExp) => outside.filter((file) => pattern.test(withoutComments(source(file)))).toSorted();
   expect(using(/\bstore\.append\b/)).toEqual(['journal/apply-run-event.ts', 'turn/turn-writer.ts']);
-  // The calls are written out, so nobody takes the method out of the store.
+  // Matches the calls as text, so no code may take the method out of the store.
   expect(using(/\bstore\.append\b(?!\()|\['append'\]/)).toEqual([]);
-  // The event of a change of state is made in one place. The other caller reads recordings and stores nothing.
+  // The event of a change of state is created in one place. The other caller reads recordings and stores nothing.
   expect(using(/\btakeEdge\(/)).toEqual([
     'audit/read-recording.ts',
     'journal/apply-run-event.ts',
@@ -206,7 +206,7 @@ test('every diagnostic and request code of the contract is used somewhere in the
 });
 
 test('every message of a refused call is used somewhere in the source', () => {
-  // access.ts puts the names of these together.
+  // access.ts combines the names of these.
   const used = new Set(['UNAUTHORIZED.bad_token', 'UNAUTHORIZED.bad_session', 'UNAUTHORIZED.bad_code']);
   const unused = Object.keys(REQUEST_MESSAGES).filter(
     (name) => !withoutContract.includes(`'${name}'`) && !used.has(name),

@@ -1,4 +1,4 @@
-// Golden folders: bytes in, meaning out. Bless with `npm run bless` after looking at the difference.
+// Golden folders: recorded bytes and the expected events. Run `npm run bless` after reviewing the difference.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -193,7 +193,8 @@ function slices(stream: StreamName, bytes: Buffer, size: () => number): Chunk[] 
   return chunks;
 }
 
-// What must not depend on how the two streams are interleaved: seq does, and so does since when the session is known.
+// The parts that must not depend on how the two streams interleave: seq depends on it, and so does the point from which
+// the session is known.
 function byStream(events: readonly RaspEvent[]): Record<string, unknown[]> {
   const groups: Record<string, unknown[]> = { stdout: [], stderr: [], none: [] };
   for (const event of events) {

@@ -12,6 +12,6 @@ const helpers = readdirSync(tests, { recursive: true, encoding: 'utf8' }).filter
 
 test('a helper registers its cleanup in tests/support/hooks.ts instead of a hook at its top level', () => {
   const hook = /^(?:before|after)(?:Each|All)\(/m;
-  const found = helpers.filter((name) => hook.test(readFileSync(new URL(name, tests), 'utf8')));
-  expect(found).toEqual(['support/run-hooks.ts']);
+  const offenders = helpers.filter((name) => hook.test(readFileSync(new URL(name, tests), 'utf8')));
+  expect(offenders).toEqual(['support/run-hooks.ts']);
 });

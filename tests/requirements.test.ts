@@ -10,7 +10,7 @@ interface Requirements {
 const { proved, later } = JSON.parse(
   readFileSync(new URL('./requirements.json', import.meta.url), 'utf8'),
 ) as Requirements;
-// How many there are of each document.
+// The number of requirements in each document.
 const COUNTS = { '000': 18, '001': 15, '002': 19, '003': 9, '004': 16 };
 const ids = Object.entries(COUNTS).flatMap(([document, count]) =>
   Array.from({ length: count }, (_, index) => `${document}-${String(index + 1).padStart(2, '0')}`),
@@ -25,7 +25,7 @@ test.each(Object.entries(proved))('%s is owned by tests that exist', (_id, names
   for (const owner of names) {
     const [file = '', name = ''] = owner.split(' > ');
     const source = readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
-    // As the name of a test, plain or of a table: followed by its function.
+    // Written as the name of a test, plain or of a table, followed by its function.
     expect(source, owner).toMatch(new RegExp(`[\\w)]\\(\\s*(['"\`])${escape(name)}\\1,\\s+(?:async )?\\(`));
   }
 });

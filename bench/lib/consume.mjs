@@ -1,5 +1,5 @@
-// One turn of the engine to a consumer in this process, by one of several ways, and what it cost: a process of its own
-// for each, so that none warms up another. Told by arguments: the way, a folder, how many events, how large.
+// Passes one turn of the engine to a consumer in this process and reports the cost. Each consumer has its own process,
+// so that none warms up another. Arguments: the consumer, a folder, the number of events, their size.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { acpSdk } from './peers.mjs';
 import { engineIn, openCodexSdk } from './systems.mjs';
 import { now } from './figures.mjs';
 
-const [way, folder, count, bytes] = process.argv.slice(2);
+const [consumer, folder, count, bytes] = process.argv.slice(2);
 const prompt = `[[events ${count} ${bytes}]]`;
 const engine = engineIn(join(folder, 'bin'), { pinned: true });
 let first = 0;
-let begun = null;
+let startedAt = null;
 let messages = 0;
 const MESSAGE = 'agent.message.final';
 const STORED = Buffer.from(`"${MESSAGE}"`);
@@ -20,7 +20,7 @@ const STORED = Buffer.from(`"${MESSAGE}"`);
 function took() {
   if (first === 0) {
     first = now();
-    begun = process.cpuUsage();
+    startedAt = process.cpuUsage();
   }
 }
 
@@ -31,8 +31,8 @@ function codex() {
   });
 }
 
-const WAYS = {
-  // What anybody has to do who reads such a stream.
+const CONSUMERS = {
+  // The minimum for any reader of such a stream.
   bare: async () => {
     const child = codex();
     let carry = '';
@@ -93,10 +93,10 @@ const WAYS = {
     await once(child, 'close');
     write(parser.finish());
   },
-  // All of it: parsed, stored as RASP and FCMP with its digests, the log on the disk.
+  // All of Parley: parsed, stored as RASP and FCMP with its digests, the log on disk.
   parley: async () => {
     const { open } = await import('./open-runs.mjs');
-    // From the first words of the engine on, which is when the others begin to count too.
+    // Starts at the first output of the engine, when the other consumers start to count.
     const bench = await open(folder, {
       program: [engine],
       onAsked: ({ lines }) => {
@@ -108,14 +108,14 @@ const WAYS = {
       },
     });
     const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt });
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     return bench.close;
   },
 };
 
-const finish = await WAYS[way]();
+const finish = await CONSUMERS[consumer]();
 const ms = now() - first;
-const { user, system } = process.cpuUsage(begun);
+const { user, system } = process.cpuUsage(startedAt);
 const peak = process.resourceUsage().maxRSS / 1024;
 await finish?.();
 console.log(JSON.stringify({ messages, ms, cpu: user + system, peak }));

@@ -1,21 +1,21 @@
-// Starts lib/consume.mjs for one turn, on the core that the engine does not have, and makes figures of what it tells.
+// Starts lib/consume.mjs for one turn, on the core that the engine does not use, and computes figures from its report.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { isPinned, newFolder, removeFolder } from './systems.mjs';
 
 const CONSUME = fileURLToPath(new URL('./consume.mjs', import.meta.url));
-// In the dialect of Codex one more than was asked for: it says that it is done.
-const isCodex = (way) => way !== 'acp-sdk';
+// The dialect of Codex has one more message than requested, which reports the end.
+const isCodex = (consumer) => consumer !== 'acp-sdk';
 
-export async function consume(way, { events: asked, bytes }) {
+export async function consume(consumer, { events: asked, bytes }) {
   const folder = newFolder();
   try {
     const command = [
       ...(isPinned ? ['taskset', '-c', '1'] : []),
       process.execPath,
       CONSUME,
-      way,
+      consumer,
       folder,
       String(asked),
       String(bytes),
@@ -26,7 +26,7 @@ export async function consume(way, { events: asked, bytes }) {
       'events/s': asked / (ms / 1000),
       'µs/event': cpu / asked,
       'peak MiB': peak,
-      lost: asked + Number(isCodex(way)) - messages,
+      lost: asked + Number(isCodex(consumer)) - messages,
     };
   } finally {
     removeFolder(folder);

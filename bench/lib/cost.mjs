@@ -2,7 +2,7 @@
 // /proc.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
-// Linux counts in hundredths of a second for every program, whatever its clock does inside.
+// Linux counts in hundredths of a second for every program, whatever its internal clock is.
 const TICK_US = 10_000;
 
 function read(path) {
@@ -13,7 +13,7 @@ function read(path) {
   }
 }
 
-// Microseconds of processor time so far, of the process alone.
+// Microseconds of processor time so far, without child processes.
 export function cpuOf(pid) {
   const stat = read(`/proc/${pid}/stat`);
   if (stat === null) return null;
@@ -22,14 +22,14 @@ export function cpuOf(pid) {
 }
 
 function kilobytes(path, name) {
-  const found = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(read(path) ?? '');
-  return found ? Number(found[1]) / 1024 : null;
+  const match = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(read(path) ?? '');
+  return match ? Number(match[1]) / 1024 : null;
 }
 
 // MiB in use now.
 export const memoryOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmRSS');
 
-// MiB at most, since the process began.
+// The peak in MiB since the process started.
 export const peakOf = (pid) => kilobytes(`/proc/${pid}/status`, 'VmHWM');
 
 // MiB, with shared memory counted proportionally.
@@ -37,8 +37,8 @@ export const shareOf = (pid) => kilobytes(`/proc/${pid}/smaps_rollup`, 'Pss');
 
 // The bytes that it has passed to the file system so far, whether they have reached the disk or not.
 export function writtenOf(pid) {
-  const found = /^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? '');
-  return found ? Number(found[1]) : null;
+  const match = /^write_bytes: (\d+)/m.exec(read(`/proc/${pid}/io`) ?? '');
+  return match ? Number(match[1]) : null;
 }
 
 // The growth per item; null, not 0, if a value was not measured.
@@ -57,8 +57,8 @@ export function childrenOf(pid) {
         : { pid: Number(name), parent: Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) };
     })
     .filter((row) => row !== null);
-  const found = [pid];
-  // Grows while it is walked.
-  for (const parent of found) for (const row of rows) if (row.parent === parent) found.push(row.pid);
-  return found.slice(1);
+  const pids = [pid];
+  // Grows during the iteration.
+  for (const parent of pids) for (const row of rows) if (row.parent === parent) pids.push(row.pid);
+  return pids.slice(1);
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// The engine that every system is measured on: one script in two dialects, so that only what lies behind it differs.
-// Called with `exec` it prints the lines of `codex exec --json`, else it speaks ACP on its standard streams. A prompt
-// says what to do: [[events COUNT BYTES]], [[pace LINES MS]] (so many of them, then a rest), [[when FILE]] (as soon as
-// it is there), [[dirty]], [[count FILE]] (how many bytes it has printed, at the end), [[ask]]. What it prints carries
-// the moment in which it was made.
+// The engine that all systems are measured with: one script in two dialects, so that only the system behind it differs.
+// Called with `exec` it prints the lines of `codex exec --json`, otherwise it speaks ACP on its standard streams.
+// Directives in the prompt: [[events COUNT BYTES]], [[pace LINES MS]] (pause after so many lines), [[when FILE]] (wait
+// until the file exists), [[dirty]], [[count FILE]] (at the end, write the number of printed bytes), [[ask]]. Each
+// output contains the time of its creation.
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -33,11 +33,11 @@ if (command === '--version') await write('codex-cli 0.166.0\n');
 else if (command === 'exec') await playCodex(args);
 else playAcp();
 
-// Many lines in pieces of 64 KiB, each taken by the reader before the next is made.
+// Writes many lines in chunks of 64 KiB; creates a chunk when the reader has read the last one.
 async function burst(prompt, toLine) {
   const [, count, bytes] = /\[\[events (\d+) (\d+)\]\]/.exec(prompt) ?? [];
   const dirty = prompt.includes('[[dirty]]');
-  // Characters of several bytes, so that a piece may end within one.
+  // Characters of several bytes, so that a chunk may end within one.
   const filling = dirty
     ? '漢'.repeat(Math.floor((Number(bytes) - 14) / 3))
     : 'x'.repeat(Math.max(0, Number(bytes) - 14));
@@ -51,7 +51,7 @@ async function burst(prompt, toLine) {
     length += piece.at(-1).length;
   };
   for (let index = 0; index < Number(count ?? 0); index += 1) {
-    // 13 digits: the moment, in milliseconds.
+    // 13 digits: the time in milliseconds.
     const line = `${toLine(`${Date.now()} ${filling}`, index)}\n`;
     if (dirty && index % 100 === 50) add(DIRTY[Math.floor(index / 100) % DIRTY.length](line));
     if (dirty && index === 1000) add(`${toLine('x'.repeat(8 * 1024 * 1024), index)}\n`);
@@ -124,7 +124,7 @@ async function readStdin() {
   return text;
 }
 
-function tell(message) {
+function send(message) {
   return write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 }
 
@@ -148,7 +148,7 @@ function playAcp() {
           { optionId: 'reject', name: 'Reject', kind: 'reject_once' },
         ];
         const answered = new Promise((resolve) => answers.set('ask', resolve));
-        await tell({ id: 'ask', method: 'session/request_permission', params: { sessionId, toolCall, options } });
+        await send({ id: 'ask', method: 'session/request_permission', params: { sessionId, toolCall, options } });
         await answered;
       }
       const before =
@@ -164,7 +164,7 @@ function playAcp() {
       if (method === undefined) return void answers.get(id)?.(true);
       const result = await methods[method]?.(params);
       if (id === undefined) return;
-      await tell(result === undefined ? { id, error: { code: -32601, message: `no ${method}` } } : { id, result });
+      await send(result === undefined ? { id, error: { code: -32601, message: `no ${method}` } } : { id, result });
     })
     .on('close', () => process.exit(0));
 }

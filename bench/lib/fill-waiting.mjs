@@ -55,7 +55,7 @@ for (let number = 0; number < Number(count); number += 1) {
 }
 process.kill(process.pid, 'SIGKILL');
 
-// The conversation as Codex keeps it, so that recovery finds it.
+// The conversation in the form of Codex, so that recovery finds it.
 function writeSession(home) {
   const folder = join(home, '.codex', 'sessions', '2026', '01', '01');
   mkdirSync(folder, { recursive: true });

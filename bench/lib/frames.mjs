@@ -5,9 +5,9 @@ import { get } from 'node:http';
 const LF = 0x0a;
 const ZERO = 0x30;
 
-// Resolves when the stream has ended or `onFrame` has said that it has enough, with what came. onFrame(id, bytes): the
-// frame without its empty line, each id once; true ends it. `after`: the id before the first that is due, where it is
-// known.
+// Resolves with the counts when the stream has ended or `onFrame` has returned true. onFrame(id, bytes) receives each
+// id once, with the frame without its empty line; true stops the reading. `after`: the id before the first expected
+// one, if it is known.
 export function readFrames(
   url,
   { headers = {}, agent, after = null, onFrame = () => false, onOpen = () => {}, pace, signal } = {},
@@ -56,7 +56,7 @@ export function readFrames(
   });
 }
 
-// `id: 17` at the beginning of a line of it.
+// `id: 17` at the beginning of a line of the frame.
 function idOf(frame) {
   let at = frame.indexOf('id: ');
   while (at > 0 && frame[at - 1] !== LF) at = frame.indexOf('id: ', at + 1);
@@ -66,12 +66,12 @@ function idOf(frame) {
   return id;
 }
 
-// Counts the events that a reader missed, and those it got twice. Neither compensates for the other.
+// Counts the events that a reader missed, and those that it received twice. Neither compensates for the other.
 export function lossOf({ missing, twice }, got, due) {
   return { lost: Math.max(missing, due - got), twice: twice + Math.max(0, got - due) };
 }
 
-// Counts the frames that hold these words, and tells how long they took from the first to the last.
+// Counts the frames that contain this text, and measures the time from the first to the last.
 export function countFrames(words) {
   const needle = Buffer.from(words);
   let count = 0;
@@ -93,8 +93,8 @@ export function countFrames(words) {
   };
 }
 
-// Reads until a frame with these words has come or, as it may be among those that are lost, until nothing came for a
-// second after `over` was called.
+// Reads until a frame with this text has come. Because that frame may be among the lost ones, also stops when nothing
+// came for a second after `over` was called.
 export function readUntil(url, words, { onFrame = () => {}, ...options } = {}) {
   const needle = Buffer.from(words);
   const controller = new AbortController();

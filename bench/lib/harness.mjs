@@ -1,23 +1,23 @@
-// Measures the systems of one bench in turns, five rounds, so that a slow moment of the machine meets all of them;
-// keeps every figure of every round in bench/results, with where and of what it was measured, and prints the middle one
-// with its spread.
+// Measures the systems of one bench in turns, five rounds, so that a slow phase of the machine affects all of them.
+// Stores every figure of every round in bench/results, with the machine and the commit, and prints the median with its
+// spread.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { median, sorted, tell, UNKNOWN } from './figures.mjs';
+import { median, sorted, format, UNKNOWN } from './figures.mjs';
 import { clearUp, isPinned, unpinMyself } from './systems.mjs';
 
 export const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ROUNDS = 5;
 
-// A bench: { name, ids, title, says, figures: { NAME: { better: 'more' | 'less' | null, right, says } }, plots: [NAME],
-// open }. open() → { systems: [{ who, round(number) → { FIGURE: value }, after() → { FIGURE: value } of all rounds }],
-// close() }; aims(of, more) → [{ aim, got, reached }]: see valueOf; more() → { lines: [{ title, x, y, points }] } is
-// drawn; `bounds` says what bounds it, `pinned` who has which core. Words are not kept: the page takes those of the
-// bench as it is.
+// A bench: { name, ids, title, description, figures: { NAME: { better: 'more' | 'less' | null, right, description } },
+// plots: [NAME], open }. open() → { systems: [{ who, round(number) → { FIGURE: value }, after() → { FIGURE: value } of
+// all rounds }], close() }; aims(of, more) → [{ aim, got, reached }]: see valueOf; more() → { lines: [{ title, x, y,
+// points }] } is drawn; `bounds` explains the limit of the figures, `pinned` the assignment of cores. Texts are not
+// stored: the page uses the current ones of the bench.
 export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS, isKept = true } = {}) {
   console.log(`${bench.name}: ${bench.title}`);
   const result = {
@@ -51,18 +51,18 @@ export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS, isKept 
   writeFileSync(join(RESULTS, `${result.name}.json`), `${JSON.stringify(result, null, 1)}\n`);
 }
 
-// Null is what cannot be known here; of Parley there is nothing else that is not a number.
+// Null is an unknown value; for Parley, any other value must be a number.
 function keep({ figures }, row, values) {
   for (const [name, value] of Object.entries(values)) {
-    if (!Object.hasOwn(figures, name)) throw new Error(`nobody says what the figure "${name}" is`);
+    if (!Object.hasOwn(figures, name)) throw new Error(`the figure "${name}" has no description`);
     if (row.who.startsWith('Parley') && value !== null && !Number.isFinite(value))
       throw new Error(`${row.who}: "${name}" is ${value}`);
     (row.figures[name] ??= []).push(Number.isFinite(value) ? value : null);
   }
 }
 
-// What an aim is judged by: the median; where there is a right value, the round that is farthest from it, as one loss
-// is a loss. NaN if it was not measured.
+// The value by which an aim is judged: the median or, if there is a right value, the round that is farthest from it,
+// because a single loss is a loss. NaN if it was not measured.
 export function valueOf({ figures }, { rows }, who, figure) {
   const values = rows.find((row) => row.who.startsWith(who))?.figures[figure]?.filter((value) => value !== null) ?? [];
   if (values.length === 0) return Number.NaN;
@@ -70,7 +70,7 @@ export function valueOf({ figures }, { rows }, who, figure) {
   return right === undefined ? median(values) : values.toSorted((a, b) => Math.abs(b - right) - Math.abs(a - right))[0];
 }
 
-// Figures that were not measured are left out.
+// Leaves out figures that were not measured.
 export function judgeAims(bench, result) {
   const aims = bench.aims?.((who, figure) => valueOf(bench, result, who, figure), result.more) ?? [];
   return aims.map(({ aim, got, reached }) => ({
@@ -91,7 +91,7 @@ function machine() {
   };
 }
 
-// What the results themselves change does not count.
+// Changes of the results themselves do not count.
 function commit() {
   const id = said('git', 'rev-parse', '--short', 'HEAD');
   return id !== null && said('git', 'status', '--porcelain', '--', '.', ':!bench/results', ':!docs') !== ''
@@ -119,7 +119,7 @@ export function spread(values = []) {
   const known = sorted(values.filter((value) => value !== null));
   if (known.length === 0) return UNKNOWN;
   const [least, most] = [known[0], known.at(-1)];
-  return least === most ? tell(least) : `${tell(median(known))} (${tell(least)} to ${tell(most)})`;
+  return least === most ? format(least) : `${format(median(known))} (${format(least)} to ${format(most)})`;
 }
 
 export function load(name) {

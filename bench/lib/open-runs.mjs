@@ -1,5 +1,5 @@
-// Opens durable runs in this process, in their own data directory. The benchmark is notified before each change is
-// stored and again after it.
+// Opens durable runs in this process, in their own data directory. The benchmark is notified before and after each
+// change is stored.
 import { singleHost } from '../../dist/ownership/single-host.js';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

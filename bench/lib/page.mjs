@@ -9,7 +9,7 @@ import { bars, line } from './plot.mjs';
 const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
 const PICTURES = join(DOCS, 'images', 'bench');
 
-// Beside other systems, or beside the bare limit; kept, and told in this order.
+// Compared with other systems or with the bare limit; stored, and on the page in this order.
 export const PROOFS = [
   'stream',
   'in-process',
@@ -36,29 +36,29 @@ export async function writePage() {
   mkdirSync(PICTURES, { recursive: true });
   for (const old of readdirSync(PICTURES)) rmSync(join(PICTURES, old));
   const text = [
-    '# Measured',
+    '# Benchmarks',
     '',
     '<!-- Written by `npm run bench -- page` from bench/results. -->',
     '',
-    'Parley beside the systems that one would take instead, on the same scripted engine ' +
-      '([bench/lib/engine.mjs](../../bench/lib/engine.mjs)), in turns within one run: five rounds, the median, and ' +
-      `the smallest and largest in brackets. Parley stores everything (SQLite, \`synchronous=FULL\`) wherever a row ` +
-      'does not say otherwise; where there is one, the bare limit stands beside it. Losses are shown, ours too; ' +
-      'what must not happen even once is judged by the worst round.',
+    'Parley compared with the systems that one would use instead, on the same scripted engine ' +
+      '([bench/lib/engine.mjs](../../bench/lib/engine.mjs)), in turns within one run: five rounds, the median, with ' +
+      'the smallest and largest in brackets. Unless a row notes otherwise, Parley stores everything (SQLite, ' +
+      '`synchronous=FULL`). Where there is a bare limit, it is in the table. Losses are listed, including ours. For ' +
+      'anything that must never happen, the worst round counts.',
     '',
-    ...tellPlaces(proofs),
+    ...describePlaces(proofs),
     '',
     'The machine is shared and noisy: compare within a table, not with other machines.',
     '',
     '```sh',
-    'npm run bench -- all        # all of it, and this page; about half an hour. Peers are installed into .cache/peers',
-    'npm run bench -- stream     # one of them; its name is its heading below',
-    'npm run bench -- page       # this page again, from bench/results',
+    'npm run bench -- all        # all benches and this page: half an hour. Installs the other systems in .cache/peers',
+    'npm run bench -- stream     # one bench; its name is its heading below',
+    'npm run bench -- page       # only this page, from bench/results',
     '```',
     '',
-    'Not measured, as they cannot be installed from npm here: agentapi, OpenHands, Omnigent, Vibe Kanban, Happy, ' +
-      'Skill-Runner. Engines that are servers themselves (`opencode serve`, `codex app-server`) run their own agent ' +
-      'and cannot be given the scripted one, so they are not in these tables.',
+    'Not measured, because they cannot be installed from npm here: agentapi, OpenHands, Omnigent, Vibe Kanban, ' +
+      'Happy, Skill-Runner. Engines that are servers themselves (`opencode serve`, `codex app-server`) run their ' +
+      'own agent and cannot use the scripted one, so they are not in these tables.',
     '',
     '## Aims',
     '',
@@ -81,8 +81,8 @@ export async function writePage() {
 
 const NONE = { rows: [], more: {} };
 
-// Where and of what it was measured; not all of it need be the same.
-function tellPlaces(proofs) {
+// Names the machine and commit of the measurements, which may differ from bench to bench.
+function describePlaces(proofs) {
   const places = new Map();
   for (const { bench, result } of proofs) {
     if (result === null) continue;
@@ -97,22 +97,22 @@ function tellPlaces(proofs) {
   }
   if (places.size < 2) return [...places.keys()].map((place) => `Measured on ${place}.`);
   return [
-    'Not all of it was measured on the same machine or at the same commit:',
+    'The machines or commits differ:',
     '',
     ...[...places].map(([place, names]) => `- ${names.join(', ')}: ${place}`),
   ];
 }
 
 function section({ bench, result }) {
-  const { name, ids, title, says, figures, plots, bounds, pinned } = bench;
-  const head = [`## ${name}`, '', `${title}${ids.length > 0 ? ` (${ids.join(', ')})` : ''}. ${says}`, ''];
+  const { name, ids, title, description, figures, plots, bounds, pinned } = bench;
+  const head = [`## ${name}`, '', `${title}${ids.length > 0 ? ` (${ids.join(', ')})` : ''}. ${description}`, ''];
   if (result === null) return [...head, `Not measured: \`npm run bench -- ${name}\``, ''];
   const { rounds, measured, rows } = result;
   const names = Object.keys(figures).filter((figure) => rows.some((row) => row.figures[figure] !== undefined));
   const pictures = [...plots.map((figure) => drawBars(bench, rows, figure)), ...drawLines(result)];
   const remarks = names
-    .filter((figure) => figures[figure].says !== undefined)
-    .map((figure) => `${figure}: ${figures[figure].says}`);
+    .filter((figure) => figures[figure].description !== undefined)
+    .map((figure) => `${figure}: ${figures[figure].description}`);
   return [
     ...head,
     ...(pinned === undefined || result.pinned === undefined

@@ -1,6 +1,6 @@
-// The systems that Parley is measured beside, in exactly these versions, from npm into .cache/peers: never into the
-// package. No script of theirs is run. Which of them cannot be had here is said, also in the table, and the rest is
-// measured without it.
+// The systems that Parley is compared with, in exactly these versions, installed from npm into .cache/peers and never
+// into the package. Their install scripts do not run. A system that cannot be installed here is reported, also in the
+// table, and the others are measured without it.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,16 +16,16 @@ const PEERS = {
     install: { '@sandbox-agent/cli': '0.4.2' },
     files: [`@sandbox-agent/cli-${host}/bin/sandbox-agent`],
   },
-  // Wants a newer Node than we do.
+  // Requires a newer Node than we do.
   acpx: { install: { acpx: '0.19.1', [`node-${host}`]: '22' }, files: ['acpx/dist/cli.js', `node-${host}/bin/node`] },
 };
 
-const found = new Map();
+const peers = new Map();
 
-// Where it is, with its name and version; null, once said, if it cannot be had.
+// Returns the path, name and version of a system; null if it cannot be installed, which is reported once.
 export function peer(name) {
-  if (!found.has(name)) found.set(name, find(name));
-  return found.get(name);
+  if (!peers.has(name)) peers.set(name, find(name));
+  return peers.get(name);
 }
 
 function find(name) {
@@ -57,17 +57,17 @@ function find(name) {
   }
   const [first] = Object.keys(install);
   const { version } = JSON.parse(readFileSync(join(modules, first, 'package.json'), 'utf8'));
-  // npm keeps the bit only for what a package declares as a program.
+  // npm sets the executable bit only for the declared programs of a package.
   if (name === 'sandbox-agent') chmodSync(path, 0o755);
   return { name: `${name} ${version}`, path };
 }
 
-// Its row where it cannot be had: a table without it would look as if nobody had thought of it.
+// The row of a system that cannot be installed: without it, the table would seem to ignore the system.
 export const absent = (who) => ({ who, note: 'not installed', round: () => ({}) });
 
 export const newerNode = () => join(modules, `node-${host}`, 'bin', 'node');
 
-// The SDK that acpx brings along.
+// The SDK that acpx includes.
 export function acpSdk() {
   const folder = join(modules, '@agentclientprotocol', 'sdk');
   const path = join(folder, 'dist', 'acp.js');

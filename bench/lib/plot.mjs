@@ -1,5 +1,5 @@
-// Pictures of figures as SVG, readable on light and on dark paper: bars with their spread, and lines over time.
-import { median, sorted, tell } from './figures.mjs';
+// Draws figures as SVG, readable on light and dark backgrounds: bars with their spread, and lines over time.
+import { median, sorted, format } from './figures.mjs';
 
 const LIGHT = [
   'text{font:13px system-ui,sans-serif;fill:#24292f}',
@@ -26,7 +26,7 @@ ${LIGHT.join('')}
 </style>`;
 
 const WIDTH = 720;
-// A letter takes about so much; the longest name has room.
+// The width of an average letter; the longest name must fit.
 const LETTER = 7.2;
 const ROW = 30;
 const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
@@ -63,14 +63,14 @@ export function bars(title, rows) {
         `<text x="${left - 8}" y="${y + 15}" text-anchor="end">${escape(who)}</text><rect class="${kind}" ` +
         `x="${left}" y="${y}" width="${Math.max(1, at(middle) - left).toFixed(1)}" height="20" ` +
         `rx="2"/>${spread}<text class="dim" x="${(Math.max(at(middle), at(largest)) + 8).toFixed(1)}" ` +
-        `y="${y + 15}">${tell(middle)}</text>`
+        `y="${y + 15}">${format(middle)}</text>`
       );
     })
     .join('\n');
   return page(44 + known.length * ROW, title, body);
 }
 
-// One figure over another, from nought.
+// One figure as a function of another, starting at zero.
 export function line(title, points, { x, y }) {
   const height = 240;
   const [left, right, top, bottom] = [64, WIDTH - 16, 40, height - 36];
@@ -84,9 +84,9 @@ export function line(title, points, { x, y }) {
     .map(
       (part) =>
         `<text class="dim" x="${left - 8}" y="${(bottom - part * (bottom - top) + 4).toFixed(1)}" ` +
-        `text-anchor="end">${tell(part * mostY)}</text><text class="dim" ` +
+        `text-anchor="end">${format(part * mostY)}</text><text class="dim" ` +
         `x="${(left + part * (right - left)).toFixed(1)}" y="${bottom + 18}" ` +
-        `text-anchor="${part === 1 ? 'end' : 'middle'}">${tell(part * mostX)}</text>`,
+        `text-anchor="${part === 1 ? 'end' : 'middle'}">${format(part * mostX)}</text>`,
     )
     .join('');
   const body =

@@ -1,4 +1,4 @@
-// Preloaded into the server of a soak: tells its heap on file descriptor 3, once a second.
+// Preloaded into the server of a soak: writes its heap size to file descriptor 3, once a second.
 import { writeSync } from 'node:fs';
 
 setInterval(() => {

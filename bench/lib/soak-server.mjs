@@ -1,6 +1,6 @@
-// One server for a long time: many runs through it, a fifth of which ask, watched by twenty clients. Does it grow? Does
-// anybody miss an event, or get one twice? Told as samples by the second, and as quarters of the runs beside each
-// other.
+// One server for a long time: many runs, a fifth of which ask, watched by twenty clients. Checks whether the server
+// grows and whether a client misses an event or receives one twice. Reports samples per second, and the quarters of the
+// runs.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -16,17 +16,17 @@ const PROGRAM = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));
 const HEAP = new URL('./soak-heap.mjs', import.meta.url).href;
 const RUNS = Number(process.env.PARLEY_SOAK_RUNS ?? 2000);
 const CLIENTS = 20;
-// Begun and not yet ended, so that the queue is never empty.
+// Runs that have started and not ended, so that the queue is never empty.
 const AT_ONCE = 24;
 const SLOTS = 4;
 const ASKS_EVERY = 5;
-// Enough to say that what is kept of it for readers (16 MiB) is full within the first quarter of a long soak.
+// Enough to fill the cache for readers (16 MiB) within the first quarter of a long soak.
 const WORDS = '[[answer Begun.]] [[events 20 2000]]';
-// A fresh process grows into its caches in the first quarter: judged is what comes after.
+// In the first quarter a fresh process fills its caches: only later quarters are judged.
 const FLAT = { rss: 0.1, heap: 0.1, fds: 0.05 };
 const MB = 1024 * 1024;
 
-// Of none there is nothing to say.
+// Without samples there is no verdict.
 const median = (values) => medianOf(values) ?? Number.NaN;
 
 const line = (name, { first, second, last, slope }, show) =>
@@ -68,7 +68,7 @@ export default async function soak({ runs = RUNS, clients: count = CLIENTS, quie
     });
     clearInterval(sampler);
     samples.push(sampleOf(server, tally));
-    // Each lasting client has heard of the end of each run, once it has read what was sent.
+    // Each lasting client receives the end of each run once it has read everything that was sent.
     await within(10_000, () => watchers.every(({ ends }) => ends.size >= runs));
     for (const { ends, close } of watchers) {
       for (const id of ended) if (!ends.has(id)) tally.untold += 1;
@@ -80,7 +80,7 @@ export default async function soak({ runs = RUNS, clients: count = CLIENTS, quie
     await within(15_000, () => (after = sampleOf(server, tally)).fds <= before.fds);
     if (server.complaints !== '') throw new Error(`the server complained: ${server.complaints.slice(0, 2000)}`);
     const summary = summarise({ runs, count, samples, tally, before, after });
-    if (!quiet) tell(summary);
+    if (!quiet) printSummary(summary);
     return { samples, summary };
   } finally {
     server.child.kill('SIGTERM');
@@ -113,11 +113,11 @@ async function start(root) {
   return Object.assign(server, {
     url,
     token: readFileSync(join(data, 'token'), 'utf8').trim(),
-    begun: performance.now(),
+    startedAt: performance.now(),
   });
 }
 
-// So many at a time, each begun when another has ended.
+// Runs so many at a time and starts another when one has ended.
 async function playAll(runs, play) {
   let next = 0;
   await Promise.all(
@@ -145,7 +145,7 @@ async function ask({ url, token }, agent, method, path, body) {
   return JSON.parse(answer);
 }
 
-// Server-sent events as they are on the wire: nothing is tried again, and nothing is left out that came twice.
+// Server-sent events as they are on the wire, without retries and without removing duplicates.
 async function openStream({ url, token }, path, onFrame) {
   const sent = request(`${url}${path}`, { agent: false, headers: { authorization: `Bearer ${token}` } }).end();
   const [response] = await once(sent, 'response');
@@ -168,7 +168,7 @@ async function openStream({ url, token }, path, onFrame) {
   return { closed: new Promise((resolve) => void response.once('close', resolve)), close: () => sent.destroy() };
 }
 
-// A lasting client: it hears of every run.
+// A lasting client, which receives the events of every run.
 async function watchRuns(server) {
   const ends = new Set();
   const stream = await openStream(server, '/v1/changes', ({ event, data }) => {
@@ -179,7 +179,7 @@ async function watchRuns(server) {
   return { ends, close: stream.close };
 }
 
-// A person who answers everything at once.
+// A person who replies to every question at once.
 async function answerAll(server, call, tally) {
   const known = new Set();
   return openStream(server, '/v1/interactions/events', ({ event, data }) => {
@@ -196,7 +196,7 @@ async function answerAll(server, call, tally) {
   });
 }
 
-// The whole conversation of a run: each seq once, in order, up to the one that the end names.
+// Checks the whole conversation of a run: each seq once, in order, up to the one in the end event.
 async function followRun(server, id, tally) {
   const read = { seq: 0, end: null };
   while (read.end === null) {
@@ -219,12 +219,12 @@ async function followRun(server, id, tally) {
   tally.lost += Math.max(0, read.end - read.seq);
 }
 
-function sampleOf({ child: { pid }, data, heap, begun }, { done }) {
+function sampleOf({ child: { pid }, data, heap, startedAt }, { done }) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const figure = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0);
   const sizeOf = (name) => statSync(join(data, name), { throwIfNoEntry: false })?.size ?? 0;
   return {
-    seconds: Math.round((performance.now() - begun) / 100) / 10,
+    seconds: Math.round((performance.now() - startedAt) / 100) / 10,
     done,
     rss: figure('VmRSS') * 1024,
     heap: heap?.heapUsed ?? null,
@@ -282,7 +282,7 @@ function summarise({ runs, count, samples, tally, before, after }) {
   };
 }
 
-// By least squares, a run.
+// The slope per run, by least squares.
 function slopeOf(samples, name) {
   const [x, y] = [samples.map(({ done }) => done), samples.map((sample) => sample[name])];
   const [mx, my] = [mean(x), mean(y)];
@@ -299,7 +299,21 @@ function judge(what, { second, last }, allowed) {
   );
 }
 
-function tell({ runs, clients, seconds, events, lost, duplicate, untold, reconnects, asked, rss, heap, fds, verdict }) {
+function printSummary({
+  runs,
+  clients,
+  seconds,
+  events,
+  lost,
+  duplicate,
+  untold,
+  reconnects,
+  asked,
+  rss,
+  heap,
+  fds,
+  verdict,
+}) {
   console.log(
     `soak: ${runs} runs (${asked} asked) in ${seconds.toFixed(0)} s, ${clients} lasting clients; ${events} events ` +
       `read, ${lost} lost, ${duplicate} twice, ${untold} ends untold, ${reconnects} connections lost`,

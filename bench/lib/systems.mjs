@@ -1,5 +1,6 @@
-// The systems as processes, each on the same engine: a server of Parley with all it stores, one of sandbox-agent, and a
-// turn through the Codex SDK. Where the system is measured and the engine only feeds it, each has a core of its own.
+// Starts the systems as processes, each on the same engine: a server of Parley with all its storage, one of
+// sandbox-agent, and a turn through the Codex SDK. If only the system is measured, it and the engine each have their
+// own core.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -34,7 +35,7 @@ export function removeFolder(path) {
   folders.delete(path);
 }
 
-// What a bench that failed has left would be measured with the next one.
+// Removes leftovers of a failed bench, which would be measured with the next one.
 export async function clearUp() {
   for (const child of servers) await over(child, 'SIGKILL');
   servers.clear();
@@ -57,7 +58,7 @@ function startPinned(command, args, options, pinned) {
   return pinned && CAN_PIN ? spawn('taskset', ['-c', '1', command, ...args], options) : spawn(command, args, options);
 }
 
-// The process that does the measuring stays on the core of the engine; what it starts does too, until it is undone.
+// Keeps the measuring process and its children on the core of the engine, until unpinMyself().
 export function pinMyself() {
   if (CAN_PIN) spawnSync('taskset', ['-a', '-c', '-p', '0', String(process.pid)]);
 }
@@ -66,7 +67,7 @@ export function unpinMyself() {
   if (CAN_PIN) spawnSync('taskset', ['-a', '-c', '-p', `0-${cpus().length - 1}`, String(process.pid)]);
 }
 
-// PARLEY_BENCH_PROF=FOLDER: profiles of the servers, to be looked at.
+// PARLEY_BENCH_PROF=FOLDER writes profiles of the servers.
 export async function startParley(
   folder,
   { pinned = false, slots = 2, config = {}, profiles = process.env.PARLEY_BENCH_PROF } = {},
@@ -112,13 +113,13 @@ export async function startParley(
     pid: child.pid,
     data,
     create: (prompt, more = {}) => client.create({ engine: 'codex', prompt, execution_mode: 'auto', cwd, ...more }),
-    // Looked at by little; what comes to rest as anything else is no measurement.
-    settled: async (runId, wanted = 'succeeded') => {
+    // Polls rarely. A run that ends in another state is not a measurement.
+    waitUntilIdle: async (runId, wanted = 'succeeded') => {
       for (;;) {
         const { status, error } = await client.get(runId);
         if (status === wanted) return;
         if (status !== 'queued' && status !== 'running')
-          throw new Error(`run ${runId} is ${status} and not ${wanted}: ${error?.message ?? ''}`);
+          throw new Error(`run ${runId} is ${status} instead of ${wanted}: ${error?.message ?? ''}`);
         await pause(20);
       }
     },
@@ -127,7 +128,7 @@ export async function startParley(
   };
 }
 
-// A server of its own for this work.
+// A separate server for this work.
 export async function withServer(start, work, options) {
   const folder = newFolder();
   const server = await start(folder, options);
@@ -148,7 +149,7 @@ async function over(child, signal) {
 
 export async function startSandboxAgent(folder, { pinned = false } = {}) {
   const { path } = peer('sandbox-agent');
-  // For this name it asks for nothing but the program that speaks ACP.
+  // For this agent name it requires only the program that speaks ACP.
   const programs = join(folder, '.local', 'share', 'sandbox-agent', 'bin', 'agent_processes');
   mkdirSync(programs, { recursive: true });
   const engine = engineIn(join(folder, 'bin'), { pinned });
@@ -221,7 +222,7 @@ async function freePort() {
   return port;
 }
 
-// One turn through the Codex SDK: each event as it comes.
+// One turn through the Codex SDK, with each event as it comes.
 export async function openCodexSdk(folder, { pinned = false } = {}) {
   const { Codex } = await import(peer('codex-sdk').path);
   const codex = new Codex({
@@ -236,7 +237,7 @@ export async function openCodexSdk(folder, { pinned = false } = {}) {
   };
 }
 
-// A command of acpx: when each line of its output came that holds an event.
+// Runs a command of acpx; returns when each line with an event was printed.
 export async function runAcpx(folder, args, { pinned = false } = {}) {
   const engine = engineIn(join(folder, 'bin'), { pinned });
   const child = startPinned(
@@ -258,7 +259,7 @@ export async function runAcpx(folder, args, { pinned = false } = {}) {
 export async function recordWithAcpx(folder, prompt) {
   await runAcpx(folder, ['sessions', 'new'], { pinned: true });
   const times = await runAcpx(folder, ['prompt', prompt], { pinned: true });
-  // It keeps a process that waits for the next prompt.
+  // Closes the process that waits for the next prompt.
   await runAcpx(folder, ['sessions', 'close'], { pinned: true });
   return times;
 }

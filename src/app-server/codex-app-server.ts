@@ -131,7 +131,7 @@ export async function launch(options: Launch): Promise<LaunchedServer> {
   function idToAnswer(request: RequestId | ServerEvent): RequestId {
     if (typeof request !== 'object') return request;
     if (request.type !== 'request')
-      throw new AppServerError('bad_options', `what is to be answered is a ${request.type}, not a request`);
+      throw new AppServerError('bad_options', `only a request can be answered, not a ${request.type}`);
     const { id, from, raw } = request;
     const open = peer.ledger.find(id);
     if (from < recordedFrom || (open && (open.line.from !== from || open.line.text !== raw)))

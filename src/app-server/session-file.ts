@@ -25,15 +25,15 @@ export class SessionFile {
     this.#folder = folder;
     this.#facts = facts;
     this.#clock = clock;
-    const found = asObject(read(folder.session));
+    const session = asObject(read(folder.session));
     this.#threads = new Map(
-      Object.entries(asObject(found?.threads) ?? {}).flatMap(([id, value]) => {
+      Object.entries(asObject(session?.threads) ?? {}).flatMap(([id, value]) => {
         const settings = readSettings(value);
         return settings ? [[id, settings] as const] : [];
       }),
     );
-    this.#threadId = asString(found?.threadId) ?? null;
-    this.#isStored = found?.stored !== false;
+    this.#threadId = asString(session?.threadId) ?? null;
+    this.#isStored = session?.stored !== false;
   }
 
   // The last thread in which a turn started.

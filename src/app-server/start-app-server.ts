@@ -83,7 +83,7 @@ export async function startAppServer(
   const folder = openAgentFolder(taskDir, instance);
   const { passesOver } = options;
   const pass = async (begin: string): Promise<void> => {
-    await endLeftovers((found) => found.startsWith(begin), { graceMs: 0, timers });
+    await endLeftovers((other) => other.startsWith(begin), { graceMs: 0, timers });
     // A process on another machine may still write; detach the recording from it.
     await detachRecording(folder.recording);
   };
@@ -91,7 +91,7 @@ export async function startAppServer(
   try {
     // Processes that a dead owner left running would write into files that are now ours.
     const mark = options.mark ?? `app-server ${folder.path}`;
-    await endLeftovers((found) => found === mark, { graceMs: 0, timers });
+    await endLeftovers((other) => other === mark, { graceMs: 0, timers });
     const home = await openAgentHome(options.codexHome ?? folder.codexHome, {
       owner: folder.path,
       user,

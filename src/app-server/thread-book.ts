@@ -77,7 +77,7 @@ export class ThreadBook {
       );
   }
 
-  given(threadId: string, turnId: string): void {
+  markAccepted(threadId: string, turnId: string): void {
     if (this.#completed.get(threadId) !== turnId && this.#active.get(threadId)?.stage !== 'on')
       this.#active.set(threadId, { stage: 'given', id: turnId });
     this.#look();
@@ -115,13 +115,13 @@ export class ThreadBook {
   until(isTrue: () => boolean, ms: number): Promise<boolean> {
     if (isTrue()) return Promise.resolve(true);
     return new Promise((resolve) => {
-      const settle = (value: boolean): void => {
+      const finish = (value: boolean): void => {
         cancel();
         this.#looks.delete(look);
         resolve(value);
       };
-      const look = (): void => void (isTrue() && settle(true));
-      const cancel = this.#timers.set(ms, () => settle(false));
+      const look = (): void => void (isTrue() && finish(true));
+      const cancel = this.#timers.set(ms, () => finish(false));
       this.#looks.add(look);
     });
   }

@@ -31,13 +31,13 @@ export function createTurns({ request, book, session, home, cwd, timeoutMs }: Se
       book.ask(threadId);
       const before = book.settingsOf(threadId);
       try {
-        const given = params.cwd == null ? params : { ...params, cwd: resolveFolder(params.cwd, cwd) };
-        const after = before && settingsOfTurn(before, given);
-        const folder = after?.cwd ?? given.cwd;
+        const resolvedParams = params.cwd == null ? params : { ...params, cwd: resolveFolder(params.cwd, cwd) };
+        const after = before && settingsOfTurn(before, resolvedParams);
+        const folder = after?.cwd ?? resolvedParams.cwd;
         if (folder != null) home.admit(folder);
         if (before && after) adopt(threadId, before, after);
         const result = await request('turn/start', {
-          ...given,
+          ...resolvedParams,
           ...(after ? paramsOfTurn(after) : {}),
           threadId,
           input: toInput(input),
@@ -45,7 +45,7 @@ export function createTurns({ request, book, session, home, cwd, timeoutMs }: Se
         const turnId = asString(asObject(asObject(result)?.turn)?.id);
         if (turnId === undefined)
           throw new AppServerError('unexpected_answer', 'turn/start was answered without a turn');
-        book.given(threadId, turnId);
+        book.markAccepted(threadId, turnId);
         return result as unknown as TurnStartResponse;
       } catch (error) {
         doubt(threadId, before, error);

@@ -88,8 +88,8 @@ export class JournalScan {
   // Whether the file has exactly the bytes that were read. Waits for a file that is too short.
   async isInFile(path: string, waitForFiles: WaitForFiles): Promise<boolean> {
     while (((await fileSize(path)) ?? 0) < this.#bytes && (await waitForFiles()));
-    const found = await compareFile(path, { bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') });
-    return found === 'same' || (found === 'missing' && this.#bytes === 0);
+    const comparison = await compareFile(path, { bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') });
+    return comparison === 'same' || (comparison === 'missing' && this.#bytes === 0);
   }
 }
 

@@ -148,12 +148,12 @@ export class LogChecks {
   finishHashes(run: RunRecord): MadeCheck {
     let total = 0;
     for (const [index, { attempt, stream, from, bytes, sha256 }] of this.#reads.entries()) {
-      const { size, sha256: found, problem } = this.#measuredOf(index);
+      const { size, sha256: actual, problem } = this.#measuredOf(index);
       const end = from + bytes;
       if (problem !== null) return failed('hashes', finding('hashes.unreadable', { turn: attempt, stream, problem }));
       if (this.#isWhole(index, run) ? size !== end : size < end)
         return failed('hashes', finding('hashes.size', { turn: attempt, stream, size, read: end }));
-      if (found !== sha256) return failed('hashes', finding('hashes.altered', { turn: attempt, stream }));
+      if (actual !== sha256) return failed('hashes', finding('hashes.altered', { turn: attempt, stream }));
       total += bytes;
     }
     const turns = this.#listLost(run);

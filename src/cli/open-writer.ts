@@ -53,7 +53,7 @@ export interface OpenWriter {
 export interface OpenOptions {
   // The process is a server: only then may an engine process stay resident while its run waits.
   readonly serves?: boolean;
-  readonly plays?: boolean;
+  readonly runsTurns?: boolean;
   // Settings that may change while the writer is open. Default: those in the file when it opens.
   readonly settings?: LiveSettings;
   // The address that people use, empty while it is unknown. Default: public_url of the settings.
@@ -63,7 +63,7 @@ export interface OpenOptions {
 }
 
 export async function openWriter(path: string, io: Io, options: OpenOptions = {}): Promise<OpenWriter> {
-  const { plays = true, serves = false, log = openLogFile(path, io) } = options;
+  const { runsTurns = true, serves = false, log = openLogFile(path, io) } = options;
   checkFolder(path, constants.W_OK | constants.X_OK);
   const live = options.settings ?? new LiveSettings(path);
   // In force until this process ends.
@@ -110,7 +110,7 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
       slots: slots(),
       recovery: settings.recovery,
       residents: { parkAfterMs: settings.sessions.park_after_sec * 1000, max: settings.sessions.max_resident },
-      plays,
+      runsTurns,
       onFailure: toFailureCallback(log),
     });
     // Probes the engines early, so that the first runs need not.

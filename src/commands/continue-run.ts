@@ -98,7 +98,7 @@ export function inheritRequest({ spec }: RunRecord): Omit<CreateRunRequest, 'pro
 
 // The prompt of the last turn. An approval is never carried over: the engine may ask about another action this time.
 async function lastPrompt({ store }: Pick<CreateDeps, 'store'>, source: RunRecord): Promise<string> {
-  const latest = await store.loadLatest(source.run_id);
+  const latest = await store.loadLatestInteraction(source.run_id);
   const answered = latest?.state === 'answered' || latest?.state === 'auto_decided' ? latest : null;
   if (!answered?.resolution || answered.resolution.finish || answered.question.kind === 'approval')
     return source.spec.prompt;

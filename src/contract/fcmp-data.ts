@@ -40,7 +40,7 @@ usage: FcmpUsage
 "raw.stderr": FcmpRawStderr
 }
 /**
- * The conversation begins.
+ * The conversation starts.
  */
 export interface FcmpConversationStarted {
 engine: string
@@ -99,7 +99,7 @@ export interface FcmpConversationCanceled {
 actor?: FcmpActor | undefined
 }
 /**
- * Who did it.
+ * The person or the part of Parley that acted.
  */
 export interface FcmpActor {
 kind: ("user" | "token" | "system")
@@ -108,12 +108,12 @@ kind: ("user" | "token" | "system")
  */
 name: string
 /**
- * The name of the token, where it is not the name of the person.
+ * The name of the token, if it is not the name of the person.
  */
 token?: string | undefined
 }
 /**
- * What the person said first.
+ * The first message of the person.
  */
 export interface FcmpUserMessage {
 text: string
@@ -131,17 +131,17 @@ options: FcmpOption[]
  */
 action?: JsonObject | undefined
 /**
- * Of the action, the folder and what the agent may do: what the decision is bound to.
+ * Digest of the action, the folder and the agent's permission, to which the decision is bound.
  */
 digest?: string | undefined
 /**
- * What an answer must fit, where the engine says so.
+ * The schema of an answer, if the engine has one.
  */
 response_schema?: JsonObject | undefined
 fields?: FcmpField[] | undefined
 default?: FcmpJson | undefined
 /**
- * How the agent asked; conversation: it asked nothing, its turn just ended.
+ * How the agent asked; conversation: there was no question, the turn just ended.
  */
 channel?: ("native" | "tool" | "envelope" | "conversation") | undefined
 }
@@ -179,13 +179,13 @@ text: string
 truncated?: boolean | undefined
 }
 /**
- * What the agent thought.
+ * The agent's reasoning.
  */
 export interface FcmpAssistantReasoning {
 text: string
 }
 /**
- * The agent's list of steps, whole each time.
+ * The agent's list of steps, complete each time.
  */
 export interface FcmpAssistantPlan {
 /**
@@ -197,7 +197,7 @@ done: boolean
 }[]
 }
 /**
- * A tool call begins.
+ * A tool call starts.
  */
 export interface FcmpAssistantToolStarted {
 call_id: (string | null)
@@ -206,7 +206,7 @@ kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
 input: FcmpJson
 }
 /**
- * A tool call is over.
+ * A tool call has ended.
  */
 export interface FcmpAssistantToolCompleted {
 call_id: (string | null)
@@ -250,12 +250,12 @@ response?: FcmpJson | undefined
 finish?: boolean | undefined
 actor?: FcmpActor | undefined
 /**
- * Of an approval: whether the client showed all of it before the decision; absent where the client did not say.
+ * For an approval: whether the client showed all of it before the decision; absent if the client did not report it.
  */
 review?: ("seen" | "unread") | undefined
 }
 /**
- * Nobody answered in time; the policy decided.
+ * The question timed out, and the policy decided.
  */
 export interface FcmpInteractionAutoDecideTimeout {
 interaction_id: string
@@ -264,7 +264,7 @@ policy: ("engine_judgement" | "use_default" | "finish" | "decline")
 response?: FcmpJson | undefined
 }
 /**
- * Something a careful reader should know.
+ * A warning or note about the conversation.
  */
 export interface FcmpDiagnosticWarning {
 code: string

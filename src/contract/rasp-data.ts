@@ -68,7 +68,7 @@ runtime_options?: JsonObject | undefined
 output_schema?: JsonObject | undefined
 continue_from?: string | undefined
 /**
- * The run whose conversation it began with a copy of.
+ * The run whose conversation was copied at the start.
  */
 fork_from?: string | undefined
 /**
@@ -77,7 +77,7 @@ fork_from?: string | undefined
 retry_of?: string | undefined
 session?: RaspSessionHandle | undefined
 /**
- * The events hold everything that the database rows say about sessions. Absent in runs of earlier versions.
+ * The events contain everything that the database rows store about sessions. Absent in runs of earlier versions.
  */
 fold_version?: number | undefined
 actor?: RaspActor | undefined
@@ -94,7 +94,7 @@ handle_type: ("session_id" | "process")
 created_at_attempt: number
 }
 /**
- * Who did it.
+ * The person or the part of Parley that acted.
  */
 export interface RaspActor {
 kind: ("user" | "token" | "system")
@@ -103,7 +103,7 @@ kind: ("user" | "token" | "system")
  */
 name: string
 /**
- * The name of the token, where it is not the name of the person.
+ * The name of the token, if it is not the name of the person.
  */
 token?: string | undefined
 }
@@ -144,7 +144,7 @@ hint?: string | undefined
 details?: JsonObject | undefined
 }
 /**
- * A turn begins; secrets in argv are replaced.
+ * A turn starts; secrets in argv are replaced.
  */
 export interface RaspLifecycleTurnStarted {
 argv: string[]
@@ -153,14 +153,14 @@ engine_version?: (string | null) | undefined
 cwd?: string | undefined
 }
 /**
- * The engine process runs.
+ * The engine process was started.
  */
 export interface RaspLifecycleProcessSpawned {
 pid: number
 start_time: string
 }
 /**
- * Nothing of an engine that stayed after its last turn is left: what it printed since then.
+ * A process that outlived its last turn has exited: the output since then.
  */
 export interface RaspLifecycleProcessEnded {
 streams: RaspStreams
@@ -173,11 +173,11 @@ stdout: RaspReadBytes
 stderr: RaspReadBytes
 }
 /**
- * What was read from one stream.
+ * The part of one stream that was read.
  */
 export interface RaspReadBytes {
 /**
- * Where in the log it begins, if not at 0: an engine that stays has one log for all its turns.
+ * The offset in the log, if it is not 0: a process that serves several turns has one log for all of them.
  */
 from?: number | undefined
 bytes: number
@@ -205,14 +205,14 @@ requested_at: RaspTimestamp
 actor?: RaspActor | undefined
 }
 /**
- * The engine reached a step of its own that carries no content.
+ * The engine reported a step without content.
  */
 export interface RaspLifecycleEngineProgress {
 phase: string
 reason?: string | undefined
 }
 /**
- * The engine prints nothing, and the turn goes on. Its ts is that of the event before it, when the silence began; said once until the next output.
+ * The engine prints nothing, and the turn continues. Its ts is that of the event before it, when the silence began; reported once until the next output.
  */
 export interface RaspLifecycleTurnSilent {
 noticed_at: RaspTimestamp
@@ -223,7 +223,7 @@ silent_sec: number
 tool_running: boolean
 }
 /**
- * The turn is over: how, why, and what was read.
+ * The turn has ended: how, why, and which output was read.
  */
 export interface RaspLifecycleTurnEnded {
 /**
@@ -242,7 +242,7 @@ reason_code: string
 }
 streams: RaspStreams
 /**
- * What the parser made of stdout.
+ * The parser's counts for stdout.
  */
 parser: {
 profile: string
@@ -276,13 +276,13 @@ text: string
 truncated?: boolean | undefined
 }
 /**
- * What the agent thought, as far as the engine tells.
+ * The agent's reasoning, as far as the engine reports it.
  */
 export interface RaspAgentReasoning {
 text: string
 }
 /**
- * The agent's list of steps, whole each time.
+ * The agent's list of steps, complete each time.
  */
 export interface RaspAgentPlan {
 /**
@@ -316,7 +316,7 @@ kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
 input: RaspJson
 }
 /**
- * A tool call goes on.
+ * A tool call continues.
  */
 export interface RaspToolCallUpdated {
 name: string
@@ -324,7 +324,7 @@ kind: ("command" | "file_change" | "mcp" | "search" | "agent" | "other")
 output?: string | undefined
 }
 /**
- * A tool call is over.
+ * A tool call has ended.
  */
 export interface RaspToolCallCompleted {
 name: string
@@ -363,18 +363,18 @@ options: RaspOption[]
  */
 action?: JsonObject | undefined
 /**
- * Of the action, the folder and what the agent may do: what the decision is bound to.
+ * Digest of the action, the folder and the agent's permission, to which the decision is bound.
  */
 digest?: string | undefined
 /**
- * What an answer must fit, where the engine says so.
+ * The schema of an answer, if the engine has one.
  */
 response_schema?: JsonObject | undefined
 asked_at: RaspTimestamp
 fields?: RaspField[] | undefined
 default?: RaspJson | undefined
 /**
- * How the agent asked; conversation: it asked nothing, its turn just ended.
+ * How the agent asked; conversation: there was no question, the turn just ended.
  */
 channel?: ("native" | "tool" | "envelope" | "conversation") | undefined
 }
@@ -407,13 +407,13 @@ response?: RaspJson | undefined
 finish?: boolean | undefined
 actor?: RaspActor | undefined
 /**
- * Of an approval: whether the client showed all of it before the decision; absent where the client did not say.
+ * For an approval: whether the client showed all of it before the decision; absent if the client did not report it.
  */
 review?: ("seen" | "unread") | undefined
 idempotency_key?: string | undefined
 }
 /**
- * Nobody answered in time; the policy decided.
+ * The question timed out, and the policy decided.
  */
 export interface RaspInteractionAutoDecideTimeout {
 interaction_id: string
@@ -423,7 +423,7 @@ decided_at?: RaspTimestamp | undefined
 response?: RaspJson | undefined
 }
 /**
- * A stored decision was handed to the engine.
+ * A stored decision was sent to the engine.
  */
 export interface RaspInteractionApprovalApplied {
 interaction_id: string
@@ -433,7 +433,7 @@ applied_at: RaspTimestamp
 actor?: RaspActor | undefined
 }
 /**
- * The parser met something it did not expect.
+ * The parser read something unexpected.
  */
 export interface RaspDiagnosticParserWarning {
 code: string
@@ -441,19 +441,19 @@ message: string
 event_type?: string | undefined
 path?: string | undefined
 /**
- * How many lines, where one warning speaks for several.
+ * The number of lines, if one warning stands for several.
  */
 lines?: number | undefined
 /**
- * Where the first of them begins.
+ * The first byte of the first line.
  */
 first_byte?: number | undefined
 /**
- * Codes of oddities seen in these lines.
+ * Codes of unusual bytes in these lines.
  */
 flags?: string[] | undefined
 /**
- * Of the engine whose output has drifted, where it is known.
+ * The version of the engine whose output has drifted, if it is known.
  */
 engine_version?: string | undefined
 }
@@ -470,7 +470,7 @@ code?: string | undefined
 export interface RaspDiagnosticEngineError {
 message: string
 /**
- * true: the engine says that the turn is over
+ * true: the engine reports that the turn has ended
  */
 terminal: boolean
 code?: string | undefined
@@ -490,7 +490,7 @@ message: string
 export interface RaspRawStdout {
 text: string
 /**
- * number of the piece, where a line was too long for one event
+ * number of the piece, if a line was too long for one event
  */
 part?: number | undefined
 }

@@ -1,28 +1,28 @@
-// The words of a person for a CLI of the Gemini family, which executes a text that starts with a slash and adds the
-// content of what follows an @. Such a text is changed as little as possible: a space in front of the slash, a
-// backslash in front of the @ where it could name something. Everything else reaches the model as it was written.
+// Escapes a person's text for a CLI of the Gemini family, which executes a text that starts with a slash and replaces
+// @NAME with the content of the file NAME. Changes as little as possible: a space before a leading slash, and a
+// backslash before an @ that could name something. The model receives everything else unchanged.
 
-// What the CLI takes for the name behind an @; the same expression as its own.
+// How the CLI finds the name after an @; the same expression as in its source.
 const AT_NAME = /(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()[\]{}."\\]|["\\]|\.(?!$|[ \t\n\r]))+)/g;
-// More names than that in one text are not looked up, but all taken for files.
+// Further names in one text are not looked up; they all count as files.
 const MOST_LOOKUPS = 200;
 
 export function asText(text: string, hasFile: (path: string) => boolean = () => true): string {
   const isCommand = text.startsWith('/');
-  const found = new Map<string, boolean>();
+  const lookups = new Map<string, boolean>();
   const names = (name: string): boolean => {
-    const known = found.get(name);
+    const known = lookups.get(name);
     if (known !== undefined) return known;
-    const isNamed = found.size >= MOST_LOOKUPS || couldName(name, hasFile);
-    if (found.size < MOST_LOOKUPS) found.set(name, isNamed);
+    const isNamed = lookups.size >= MOST_LOOKUPS || couldName(name, hasFile);
+    if (lookups.size < MOST_LOOKUPS) lookups.set(name, isNamed);
     return isNamed;
   };
   const escaped = text.replace(AT_NAME, (word, name: string) => (names(name) ? `\\${word}` : word));
   return isCommand ? ` ${escaped}` : escaped;
 }
 
-// An agent has a single word for its name, a resource of an MCP server an address; anything else is a file, if it is
-// there.
+// Agents are named by a single word, resources of an MCP server by an address; any other name is a file, if that file
+// exists.
 function couldName(name: string, hasFile: (path: string) => boolean): boolean {
   if (/^[\w-]+$/.test(name) || name.includes('://')) return true;
   const plain = name.replace(/\\(.)/g, '$1');

@@ -1,5 +1,5 @@
-// The calls of our question tool in an engine's output. The tool of another server that is called the same asks nobody
-// whom Parley knows.
+// Recognises calls of our question tool in an engine's output. A tool of the same name on another server does not
+// count.
 import { readReceipt } from '../ask/receipt.js';
 import type { Json } from '../kernel/json.js';
 import type { TurnEvidence } from '../run/evidence.js';

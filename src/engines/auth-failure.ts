@@ -1,4 +1,4 @@
-// Tells a missing or refused login from any other failure, by what the engines really say.
+// Distinguishes a missing or refused login from other failures, by messages that the engines are known to print.
 import type { EngineFailure } from '../run/evidence.js';
 
 const AUTH = new RegExp(

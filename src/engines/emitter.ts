@@ -1,4 +1,4 @@
-// Where a profile puts what it found: drafts with the byte range of the line at hand, and the parser's counts.
+// Collects a profile's results: drafts with the byte range of the current line, and the parser's counts.
 import type { DiagnosticCode } from '../contract/error-codes.js';
 import type { Json } from '../kernel/json.js';
 import { CONFIDENCE } from '../rasp/confidence.js';
@@ -22,10 +22,10 @@ export interface Oddity {
   readonly firstByte: number;
 }
 
-// A line that had to be cleaned before it could be decoded is a little less certain.
+// An event of a line that had to be cleaned before it could be decoded is slightly less certain.
 const CLEANED: ReadonlySet<DiagnosticCode> = new Set(['ANSI_SEQUENCES', 'BYTE_ORDER_MARK']);
 
-// An engine that begins more calls than that without ending them is not believed to the last one.
+// An engine that starts more calls than this without ending them is not tracked further.
 const MOST_OPEN_TOOLS = 10_000;
 
 const DRIFT: ReadonlySet<DiagnosticCode> = new Set(['UNKNOWN_EVENT_TYPE', 'FIELD_DRIFT']);
@@ -43,7 +43,7 @@ export class Emitter {
   #confidence: number = CONFIDENCE.structured;
   #sessionId: string | null = null;
   #stderrLines = 0;
-  // The tool calls that have begun and not ended, by their id.
+  // The tool calls that have started and not ended, by id.
   readonly #openTools = new Set<string>();
   #parsed = 0;
   #fallbacks = 0;
@@ -70,7 +70,7 @@ export class Emitter {
     return this.#sessionId;
   }
 
-  // The session id, if it has a form that may be handed back to the engine.
+  // Returns the session id if its form is safe to pass back to the engine.
   get resumableSessionId(): string | null {
     return this.#sessionId !== null && this.#acceptsSession(this.#sessionId) ? this.#sessionId : null;
   }
@@ -83,7 +83,7 @@ export class Emitter {
       this.warn('SESSION_ID_INVALID', 'the session id has a form that cannot be resumed safely');
   }
 
-  // The decoded line that events are being made from.
+  // The decoded line that the current events come from.
   set line(text: string) {
     this.#line = text;
   }
@@ -109,7 +109,7 @@ export class Emitter {
     return literal;
   }
 
-  // A message put together from pieces that were emitted before.
+  // A message assembled from pieces that were emitted before.
   emitMessage(
     { text, truncated, literal = JSON.stringify(text) }: WholeMessage,
     itemId: string | null,
@@ -133,7 +133,8 @@ export class Emitter {
     opening: string,
     itemId: string | null,
   ): void {
-    // The output comes last in the data too: the conversation is folded from either, and the order must be the same.
+    // The output is the last member of the data as well: the conversation is folded from either, and the order must be
+    // the same.
     const data = { ...call, output };
     const json: JsonText =
       typeof output === 'string'
@@ -181,7 +182,7 @@ export class Emitter {
     );
   }
 
-  // The line at hand is odd in a way that does not stop it from being read; reported once per turn.
+  // The current line is unusual in a way that does not stop it from being read; reported once per turn.
   note(code: DiagnosticCode): void {
     if (this.#range === null) return;
     if (CLEANED.has(code)) this.#confidence = CONFIDENCE.derived;
@@ -206,30 +207,30 @@ export class Emitter {
     return [...this.#oddities[stream].values()];
   }
 
-  // A stdout unit that gave structured events.
+  // A stdout unit that produced structured events.
   hit(): void {
     this.#parsed += 1;
   }
 
-  // A stdout unit of which something was saved, but not by the rules of the profile.
+  // A stdout unit that was partly recovered, but not by the rules of the profile.
   miss(): void {
     this.#fallbacks += 1;
   }
 
-  // Lines that were counted as hits were only guesses.
+  // Corrects the count: lines that were counted as hits were only guesses.
   missAll(): void {
     this.#fallbacks += this.#parsed;
     this.#parsed = 0;
   }
 
-  // A stdout unit that could not be understood: its text, and why.
+  // A stdout unit that could not be understood, with its text and the reason.
   fallback(text: string, code: DiagnosticCode, message: string, detail?: WarningDetail): void {
     this.raw('stdout', text);
     this.warn(code, message, detail);
     this.miss();
   }
 
-  // The first piece of a line that is too long; the others are raw only.
+  // The first piece of a line that is too long; the other pieces are only raw events.
   fallbackPiece(text: string, part: number): void {
     this.raw('stdout', text, part);
     if (part > 0) return;
@@ -237,7 +238,7 @@ export class Emitter {
     this.miss();
   }
 
-  // Undoes everything a line emitted, when one of its events could not be put into text.
+  // Undoes everything a line emitted, if one of its events could not be serialised.
   mark(): number {
     return this.#drafts.length;
   }
@@ -246,7 +247,7 @@ export class Emitter {
     this.#drafts.length = mark;
   }
 
-  take(): RaspDraft[] {
+  drain(): RaspDraft[] {
     const drafts = this.#drafts;
     this.#drafts = [];
     return drafts;

@@ -1,4 +1,4 @@
-// What is known about an engine on this machine without starting it.
+// Describes an engine on this machine, without starting it.
 
 /** An engine on the machine of the server. */
 export interface EngineReport {

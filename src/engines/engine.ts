@@ -1,4 +1,4 @@
-// The port: what Parley needs to know of an engine. One folder implements it with four files.
+// The port of an engine: everything that Parley needs to know about it. One folder implements it with four files.
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { ParserReader, ReaderMemory } from './turn-parser.js';
 import type { Emitter } from './emitter.js';
@@ -7,19 +7,19 @@ import type { ResidentRules } from './resident.js';
 export type Permission = 'read-only' | 'workspace-write' | 'full';
 
 export interface TurnSpec {
-  // What starts the engine, already found: its program, or an interpreter with its script.
+  // How the engine is started, already located: its program, or an interpreter with its script.
   readonly program: readonly string[];
   readonly cwd: string;
   readonly prompt: string;
   readonly permission: Permission;
   readonly model?: string;
-  // Whether a path, as seen from the folder, leads to something: for engines that take words of a prompt for files.
+  // Whether a path exists, relative to the folder: for engines that read words of a prompt as file names.
   readonly hasFile?: (path: string) => boolean;
   // A file with a JSON Schema for the result, for engines that accept one.
   readonly outputSchemaFile?: string;
   // An id for a new session, used only by engines that let the caller choose one.
   readonly newSessionId: string;
-  // What starts the question tool, where the agent may ask; engines that cannot be given one ignore it.
+  // How to start the question tool, if the agent may ask; engines that do not support it ignore it.
   readonly ask?: readonly string[];
 }
 
@@ -29,40 +29,41 @@ export interface EngineCommand {
   // Written to stdin, which is then closed; null: stdin is closed at once.
   readonly stdin: string | null;
   readonly env: Readonly<Record<string, string>>;
-  // The id that a new session was asked to have; the output must name the same.
+  // The id that a new session should get; the output must name the same id.
   readonly chosenSession?: string;
 }
 
 export interface CommandBuilder {
   buildStart(spec: TurnSpec): EngineCommand;
   buildResume(spec: TurnSpec, handle: EngineSessionHandle): EngineCommand;
-  // Begins with a copy of a session that is in the home; absent where the engine has no way to make one.
+  // Starts with a copy of a session that is in the home; absent if the engine cannot make one.
   buildFork?(spec: TurnSpec, sessionId: string): EngineCommand;
 }
 
 export interface HandleRules {
-  // Where the id is in the output, for people.
+  // Where the id appears in the output, for people.
   readonly source: string;
-  // Only an id of this form is safe to hand back to the engine.
+  // Only an id of this form is safe to pass back to the engine.
   readonly accepts: (sessionId: string) => boolean;
 }
 
 export interface ProbeRules {
   readonly binary: string;
-  // Another engine of the same program: where that was said to be, it is too.
+  // Another engine of the same program: a path that is configured for that engine applies to this one.
   readonly programOf?: string;
-  // Where the native program is that a wrapper would start: the wrapper leaves it behind when it is killed.
+  // The native program behind a wrapper: a wrapper that is killed leaves its child running.
   readonly natives?: (wrapper: string, platform: string) => readonly string[];
-  // For an engine that comes with Parley: its script, beside the built main.js. It is run by Node and not looked for on
-  // PATH.
+  // For an engine that comes with Parley: its script, in the folder of the built main.js. Node runs it, and PATH is not
+  // searched.
   readonly bundled?: string;
-  // The packages that it is installed as: of these, and of no other, the version is its own.
+  // The packages that install the engine: a version is valid only in one of these.
   readonly packages: RegExp;
   readonly versionArgs: readonly string[];
   readonly parseVersion: (output: string) => string | null;
-  // What of its own help shows that it can continue a conversation. One that comes with Parley need not be asked.
+  // The part of its own help that shows that it can continue a conversation. Absent for an engine that comes with
+  // Parley.
   readonly resume?: { readonly args: readonly string[]; readonly shows: RegExp };
-  // The version whose output the parser was proved on.
+  // The version that the parser was tested with.
   readonly provedVersion: string;
   readonly install: string;
 }
@@ -73,7 +74,7 @@ export interface User {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-// A file or a folder of the user, and where it belongs within the home.
+// A file or a folder of the user, and its place in the home.
 export interface Brought {
   readonly from: string;
   readonly to: string;
@@ -82,7 +83,7 @@ export interface Brought {
 }
 
 export interface LoginFile extends Brought {
-  // For a file that may hold other things: it is a login if its text has this.
+  // For a file that may contain other things: it is a login if its text matches this.
   readonly having?: RegExp;
 }
 
@@ -91,18 +92,18 @@ export interface TurnFileNeeds {
   readonly ask: readonly string[] | null;
   readonly permission: Permission;
   readonly cwd: string;
-  // The root of the repository that it is in, or itself.
+  // The root of the repository that contains the folder, or the folder itself.
   readonly project: string;
 }
 
-// What of the user's git folder belongs into a home that hides it; not the passwords that may lie there.
+// The files of the user's git folder that a home which hides it needs, without passwords that may be stored there.
 export const GIT_FILES = /^(?:config|ignore|attributes)$/;
 
-// What an engine executes of a workspace, whatever it is told. Below `full` a workspace that has such things is
+// Files of a workspace that an engine executes regardless of its settings. Below `full`, a workspace with such files is
 // refused.
 export interface Unstoppable {
   readonly what: string;
-  // Files in these folders; files with these names that mention it.
+  // Any file in these folders, and files with these names if their text matches `mention`.
   readonly folders: readonly string[];
   readonly files: readonly string[];
   readonly mention: RegExp;
@@ -110,18 +111,18 @@ export interface Unstoppable {
 
 // How an engine lives in a private home.
 export interface HomeRules {
-  // What makes the engine keep everything in this home.
+  // The variables that make the engine keep everything in this home.
   readonly environment: (home: string) => Readonly<Record<string, string>>;
   // Names of the engine's own settings and keys that are passed on from the user.
   readonly passes: readonly RegExp[];
   // The user's login files, and where in the home the engine looks for them.
   readonly logins: (user: User) => readonly LoginFile[];
-  // Until when the text of a login file holds (ms), where the engine renews it with a token that counts once; null: for
-  // ever.
+  // When the login in this text expires (ms), for engines that renew it with a token that can be used once; null: it
+  // never expires.
   readonly loginExpiry?: (text: string) => number | null;
-  // Other files that the engine renews, as logins to MCP servers: linked in too.
+  // Other files that the engine renews, such as logins to MCP servers; linked into the home as well.
   readonly linked?: (user: User) => readonly Brought[];
-  // Environment names that hold a login, and what a person does to log in.
+  // Environment names that hold a login, and instructions for logging in.
   readonly keys: readonly RegExp[];
   readonly howToLogIn: string;
   // Settings that name a provider which needs none of these logins.
@@ -129,27 +130,27 @@ export interface HomeRules {
     readonly files: (user: User) => readonly string[];
     readonly isNamedIn: (text: string, user: User) => boolean;
   };
-  // A key that people have under another name: given to the engine under its own, where there is no other login.
+  // A key that people have under another name: passed under the engine's own name if there is no other login.
   readonly keyInstead?: { readonly of: string; readonly as: string };
-  // The user's settings that a new home begins with. Copied: what the engine writes into them stays in the home.
+  // The user's settings that a new home starts with. They are copied, so changes by the engine stay in the home.
   readonly settings: (user: User) => readonly Brought[];
   // A file of the home that is written before each turn, from its current content, at first from the user's own file.
-  // Null: that text is not what the file must be.
+  // Null: the text is not valid for this file.
   readonly turnFile?: {
     readonly path: string;
     readonly from: (user: User) => string;
-    readonly write: (found: string | null, needs: TurnFileNeeds) => string | null;
+    readonly write: (current: string | null, needs: TurnFileNeeds) => string | null;
   };
   readonly unstoppable?: Unstoppable;
-  // Mends the text of a stored session before it is continued.
+  // Repairs the text of a stored session before it is continued.
   readonly mend?: (session: string) => string;
-  // Where in the home the sessions are, and which file there belongs to one: by its name, or because it mentions the
-  // id.
+  // The folder of the sessions in the home, and whether a file there belongs to a session: by its name, or because it
+  // contains the id.
   readonly sessions: {
     readonly folder: string;
     readonly holds: (path: string, sessionId: string) => 'by name' | 'if mentioned' | false;
-    // By the first line of such a file: the session whose files hold what was said before it began; null: it has all of
-    // it.
+    // Reads the first line of such a file: the session whose files contain the earlier part of the conversation; null:
+    // this file has all of it.
     readonly basis?: (firstLine: string) => string | null;
   };
 }
@@ -162,20 +163,20 @@ export interface Engine {
   readonly probe: ProbeRules;
   readonly home: HomeRules;
   readonly createReader: (out: Emitter, memory: ReaderMemory) => ParserReader;
-  // Its process stays between the turns of a conversation.
+  // The rules of a resident engine: its process outlives the turn.
   readonly resident?: ResidentRules;
-  // It can be given the question tool.
+  // Whether it supports the question tool.
   readonly asksByTool: boolean;
 }
 
-// One argv string may have at most 128 KiB on Linux, and none may have a NUL; such a prompt must go by stdin.
+// On Linux one argv string may have at most 128 KiB, and no NUL; other prompts must be passed on stdin.
 const MAX_ARGUMENT_BYTES = 100_000;
 
 export function fitsArgument(prompt: string): boolean {
   return !prompt.includes('\0') && Buffer.byteLength(prompt) <= MAX_ARGUMENT_BYTES;
 }
 
-// In one word with its option: whatever the model is called, it is a value.
+// One word with its option, so that no model name can be read as an option.
 export function modelArgument({ model }: Pick<TurnSpec, 'model'>): string[] {
   return model === undefined ? [] : [`--model=${model}`];
 }

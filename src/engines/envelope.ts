@@ -1,5 +1,6 @@
-// What an agent says about its turn in the last message: {"ask_user":{…}} or {"done":true,"result":…}. The fallback for
-// engines without our ask tool. Only an object that ends the message counts; one quoted on the way does not.
+// Reads what an agent reports about its turn in its last message: {"ask_user":{…}} or {"done":true,"result":…}. The
+// fallback for engines without our question tool. Only an object at the end of the message counts, not one that is
+// quoted earlier.
 import { clipDepth, isObject, type Json } from '../kernel/json.js';
 import { mergeQuestions, parseQuestion, type Question } from '../run/interaction.js';
 import { findTrailingObject } from './find-json.js';
@@ -21,7 +22,7 @@ export function readEnvelope(message: string | null): Envelope {
   return NONE;
 }
 
-// `false`, an empty text or an empty object say that nothing is asked.
+// `false`, an empty text or an empty object means that there is no question.
 function readQuestion(asked: Json | undefined): Question | undefined {
   if (Array.isArray(asked))
     return mergeQuestions(asked.flatMap((each) => (Array.isArray(each) ? [] : (readQuestion(each) ?? []))));

@@ -1,11 +1,11 @@
-// Looks for JSON inside text that should have been JSON, or that only ends with it.
+// Finds JSON inside text that should have been JSON, or at the end of other text.
 import { isEscaped, isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 
-// Model text can be long and full of braces: the search gives up rather than take long.
+// Model text can be long and full of braces, so the search has a limit.
 const MAX_TRIES = 200;
 const MAX_SCANNED_CHARS = 8 * 1024 * 1024;
 
-export interface Found {
+export interface JsonFragment {
   readonly value: Json;
   readonly start: number;
   readonly end: number;
@@ -17,10 +17,10 @@ export interface FencedBlock {
   readonly lastLine: number;
 }
 
-// The fenced blocks of a text that decode, in order. A block ends at a line that ends with the fence; what stands in a
-// JSON string cannot be such a line unless it decodes only without it.
+// Returns the fenced blocks of a text that decode, in order. A block ends at a line that ends with the fence. A fence
+// inside a JSON string cannot be such a line unless the block decodes only without it.
 export function findFencedJson(text: string): FencedBlock[] {
-  const found: FencedBlock[] = [];
+  const blocks: FencedBlock[] = [];
   let block: string[] | null = null;
   let firstLine = 0;
   let budget = MAX_SCANNED_CHARS;
@@ -41,16 +41,19 @@ export function findFencedJson(text: string): FencedBlock[] {
     budget -= content.length + 1;
     if (budget < 0) break;
     const value = parseJson(content);
-    if (value !== undefined) found.push({ value, firstLine, lastLine });
-    // A fence on a line of its own ends any block; one at the end of other text only a block that decodes.
+    if (value !== undefined) blocks.push({ value, firstLine, lastLine });
+    // A fence on its own line ends any block; a fence after other text ends only a block that decodes.
     if (value !== undefined || line.trim() === '```') block = null;
     else block.push(line);
   }
-  return found;
+  return blocks;
 }
 
-// The first object or array inside a text that decodes and that the caller wants.
-export function findJsonFragment(text: string, wanted: (value: Json) => boolean = () => true): Found | undefined {
+// Returns the first object or array inside a text that decodes and that the caller wants.
+export function findJsonFragment(
+  text: string,
+  wanted: (value: Json) => boolean = () => true,
+): JsonFragment | undefined {
   let budget = MAX_SCANNED_CHARS;
   let at = nextOpening(text, 0);
   for (let tries = 0; at >= 0 && tries < MAX_TRIES && budget > 0; tries += 1) {
@@ -58,13 +61,13 @@ export function findJsonFragment(text: string, wanted: (value: Json) => boolean 
     budget -= (end < 0 ? text.length : end) - at;
     const value = end < 0 ? undefined : parseJson(text.slice(at, end));
     if (value !== undefined && wanted(value)) return { value, start: at, end };
-    // What decoded is passed over whole; what did not may still hold something.
+    // Skips a fragment that decodes as a whole; one that does not may contain another.
     at = nextOpening(text, value === undefined ? at + 1 : end);
   }
   return undefined;
 }
 
-// The object that a text ends with, if it does.
+// Returns the object at the end of a text, or undefined.
 export function findTrailingObject(text: string): JsonObject | undefined {
   const trimmed = text.trimEnd();
   const start = trailingStart(trimmed);
@@ -72,7 +75,7 @@ export function findTrailingObject(text: string): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
-// Where the object that ends with the text begins, read backwards, strings taken into account; -1 if it does not.
+// Returns where the object at the end of the text begins, reading backwards and skipping strings; -1 if there is none.
 function trailingStart(text: string): number {
   if (!text.endsWith('}')) return -1;
   let depth = 0;
@@ -97,7 +100,7 @@ function nextOpening(text: string, from: number): number {
   return Math.min(brace, bracket);
 }
 
-// Where the value that opens at `start` closes, strings taken into account; -1 if it never does.
+// Returns where the value that opens at `start` closes, skipping strings; -1 if it never closes.
 function balancedEnd(text: string, start: number): number {
   let depth = 0;
   let quoted = false;

@@ -1,13 +1,13 @@
-// Bytes into lines, with the exact byte range of each. Splits before decoding, so offsets are true and free.
-// Where the chunks end makes no difference: any cut of the same bytes gives the same lines.
+// Cuts bytes into lines with their exact byte ranges. Splits before decoding, so offsets are exact and cost nothing.
+// Chunk boundaries make no difference: any cut of the same bytes gives the same lines.
 import { invariant } from '../kernel/invariant.js';
 
-// A longer line is not held back: it comes in pieces. The longest real one, a 3 MB answer, is far below.
+// A longer line is not buffered: it is delivered in pieces. The longest real one, a 3 MB answer, is far below.
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 export const PIECE_BYTES = 1024 * 1024;
 
 const LF = 0x0a;
-// A carry buffer larger than this is given back after use.
+// A carry buffer larger than this is released after use.
 const KEEP_BYTES = 64 * 1024;
 
 export interface LineSink {
@@ -19,14 +19,14 @@ export interface LineSink {
 
 export class LineFramer {
   readonly #sink: LineSink;
-  // What of an unfinished line is held: #carry[0, #held), beginning at #offset in the stream.
+  // The buffered part of an unfinished line: #carry[0, #held), starting at #offset in the stream.
   #carry = Buffer.alloc(0);
   #held = 0;
   #offset: number;
-  // Set while a line is being given out in pieces: the number of the next piece.
+  // Set while a line is being delivered in pieces: the number of the next piece.
   #part = -1;
 
-  // `from` is where the first byte lies in the stream.
+  // `from` is the position of the first byte in the stream.
   constructor(sink: LineSink, from = 0) {
     this.#sink = sink;
     this.#offset = from;
@@ -77,7 +77,7 @@ export class LineFramer {
     this.#part = -1;
   }
 
-  // Gives out full pieces while more than one is there; answers where the rest begins.
+  // Delivers full pieces while there is more than one; returns where the rest begins.
   #givePieces(bytes: Buffer, start: number, end: number): number {
     while (end - start > PIECE_BYTES) {
       const cut = characterStart(bytes, start + PIECE_BYTES, start);
@@ -90,7 +90,7 @@ export class LineFramer {
   }
 
   #holdRest(chunk: Buffer, start: number): void {
-    // In slices, so that one huge chunk of a too long line is not copied whole.
+    // Works in slices, so that one huge chunk of a too long line is not copied as a whole.
     for (let at = start; at < chunk.length; at += PIECE_BYTES) {
       this.#hold(chunk, at, Math.min(chunk.length, at + PIECE_BYTES));
       if (this.#part < 0 && this.#held > MAX_LINE_BYTES) this.#part = 0;
@@ -120,7 +120,8 @@ export class LineFramer {
   }
 }
 
-// The largest position not above `at` where a UTF-8 character begins; `at` itself if the bytes are no UTF-8.
+// Returns the largest position not above `at` where a UTF-8 character begins, or `at` itself for bytes that are not
+// UTF-8.
 function characterStart(bytes: Buffer, at: number, floor: number): number {
   for (let back = 0; back < 4 && at - back > floor; back += 1) {
     if (((bytes[at - back] ?? 0) & 0xc0) !== 0x80) return at - back;

@@ -1,8 +1,8 @@
-// Lines whose meaning depends on what comes after them: kept with their ranges until a reader knows what they are.
+// Buffers lines, with their ranges, whose meaning depends on the lines after them.
 import type { ByteRange } from '../rasp/draft.js';
 import type { Emitter } from './emitter.js';
 
-// More than this is never one document or block; it is the length limit of a line, for the same reason.
+// No document or block is larger than this; it is the length limit of a line, for the same reason.
 const MAX_HELD_CHARS = 16 * 1024 * 1024;
 
 interface HeldLine {
@@ -20,7 +20,7 @@ export class HeldLines {
     this.#out = out;
   }
 
-  // Holds the line at hand; false when too much is held by now.
+  // Buffers the current line; returns false if the buffer is full.
   add(text: string, terminated: boolean): boolean {
     this.#lines.push({ text, terminated, range: this.#out.range });
     this.#chars += text.length + 1;
@@ -49,7 +49,7 @@ export class HeldLines {
     this.#out.at(before);
   }
 
-  // The first lines as one unit: their text, and one range over all of them.
+  // Returns the first lines as one unit: their text, and one range over all of them.
   takeAsOne(count: number = this.#lines.length): { text: string; range: ByteRange | null } {
     const lines = this.#take(count);
     const first = lines[0]?.range;

@@ -1,4 +1,4 @@
-// A message put together from its pieces, up to a limit: a stream without end must not fill the memory.
+// A message assembled from its pieces, up to a limit, so that an endless stream cannot fill the memory.
 
 // Above any real answer; the longest recorded one has 3 MB.
 const MAX_MESSAGE_CHARS = 4 * 1024 * 1024;
@@ -6,7 +6,7 @@ const MAX_MESSAGE_CHARS = 4 * 1024 * 1024;
 export interface WholeMessage {
   readonly text: string;
   readonly truncated: true | undefined;
-  // The text as JSON, if the pieces came with theirs.
+  // The text as JSON, if the pieces came with their JSON text.
   readonly literal: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export class MessageText {
     return this.#texts.length === 0 && !this.#truncated;
   }
 
-  // A piece and, where it is at hand, its JSON text.
+  // Adds a piece with its JSON text, if available.
   add(text: string, literal?: string): void {
     this.#truncated ||= this.#chars + text.length > MAX_MESSAGE_CHARS;
     if (this.#truncated) return;
@@ -29,7 +29,7 @@ export class MessageText {
     this.#chars += text.length;
   }
 
-  take(): WholeMessage {
+  drain(): WholeMessage {
     const complete = this.#literals.length === this.#texts.length;
     const taken = {
       text: this.#texts.join(''),

@@ -1,10 +1,10 @@
-// The common part of the profiles that print one JSON object a line: decode, find the rule, fall back.
+// The common part of the profiles that print one JSON object per line: decodes a line, finds its rule, and falls back.
 import { stripVTControlCharacters } from 'node:util';
 import type { DiagnosticCode } from '../contract/error-codes.js';
 import { isObject, parseJson, type Json, type JsonObject } from '../kernel/json.js';
 import type { Emitter } from './emitter.js';
 
-// Why a rule could not use an event after all.
+// Why a rule could not use an event.
 export interface Drift {
   readonly code: Extract<DiagnosticCode, 'FIELD_DRIFT' | 'UNKNOWN_EVENT_TYPE'>;
   readonly name: string;
@@ -12,11 +12,11 @@ export interface Drift {
 
 export type Rule = (event: JsonObject) => Drift | undefined;
 
-// What happens to an event beside its rule.
+// Handles events in addition to their rules.
 export interface LineHooks {
-  // Sees every decoded event, also one that drifts.
+  // Receives every decoded event, including one that drifts.
   readonly before?: (event: JsonObject) => void;
-  // Under which name its rule is found, where that is not its `type`.
+  // The name of the event's rule, if that is not its `type`.
   readonly nameOf?: (event: JsonObject) => Json | undefined;
 }
 
@@ -40,7 +40,7 @@ export function readNdjsonLine(
   readDecodedLine(out, rules, decodeLine(out, text), text, terminated, hooks);
 }
 
-// The same for a line that was decoded already (or could not be).
+// Reads a line that was already decoded (or could not be).
 export function readDecodedLine(
   out: Emitter,
   rules: ReadonlyMap<string, Rule>,
@@ -50,7 +50,7 @@ export function readDecodedLine(
   { before, nameOf }: LineHooks = NO_HOOKS,
 ): void {
   if (!event) {
-    // An empty line is no output: covered, but neither a hit nor a fallback.
+    // An empty line is not output: covered, but neither a hit nor a fallback.
     if (isBlank(text)) out.raw('stdout', text);
     else undecodable(out, text, terminated);
     return;
@@ -61,7 +61,7 @@ export function readDecodedLine(
   if (!terminated) out.warn('UNTERMINATED_LAST_LINE', 'the last line has no end of line');
 }
 
-// The object on a line, or undefined. Colour codes around it are looked through.
+// Returns the object on a line, or undefined. Ignores colour codes around it.
 export function decodeLine(out: Emitter, text: string): JsonObject | undefined {
   let value = parseJson(text);
   if (value === undefined && text.includes('\u001b')) {
@@ -71,7 +71,7 @@ export function decodeLine(out: Emitter, text: string): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
-// Applies a rule to a decoded line; a line that turns out to be unusable leaves nothing behind but its raw text.
+// Applies a rule to a decoded line; a line that turns out to be unusable leaves only its raw text.
 function applyRule(
   out: Emitter,
   rule: Rule | undefined,

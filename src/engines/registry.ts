@@ -1,4 +1,4 @@
-// The engines there are, and the few things done with any of them.
+// The list of engines, and functions that work for any of them.
 import { invariant } from '../kernel/invariant.js';
 import { refusal, type RequestError } from '../run/request-error.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
@@ -127,7 +127,7 @@ export function buildHandle(
   };
 }
 
-// A resume that cannot be right is refused before anything is started.
+// Refuses a resume that cannot succeed before anything is started.
 export function buildCommand(
   engine: Engine,
   spec: TurnSpec,
@@ -147,7 +147,7 @@ function buildFork(engine: Engine, spec: TurnSpec, copied: string): EngineComman
   return engine.command.buildFork(spec, copied);
 }
 
-// Why a session cannot be continued by this engine in this directory, or null.
+// Why this engine cannot continue a session in this directory, or null.
 export function explainMismatch(engine: Engine, cwd: string, handle: EngineSessionHandle): RequestError | null {
   const { handle_value: session, engine: owner, cwd: path } = handle;
   if (owner !== engine.name) return refusal('HANDLE_MISMATCH.engine', { owner, engine: engine.name });

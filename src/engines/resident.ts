@@ -1,7 +1,8 @@
-// The port of a resident engine: one process that serves several turns of a conversation and may ask for something in
-// the middle of one. It fits any engine that talks JSON-RPC over stdin and stdout: `converse` opens or resumes the
-// session and sends the prompt, `lines` delivers the output, requests of the engine are answered by message, and
-// everything that is particular to a protocol is in its Resident, its ResidentRules and its reader (createReader).
+// The port of a resident engine: one process that serves several turns of a conversation and may send requests during a
+// turn.
+// Fits any engine that speaks JSON-RPC over stdin and stdout: `converse` opens or resumes the session and sends the
+// prompt, `lines` delivers the output, requests of the engine are answered by message, and everything that is
+// particular to a protocol is in its Resident, its ResidentRules and its reader (createReader).
 import type { ReceivedLine } from '../jsonrpc/received-line.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { StreamName } from '../rasp/event.js';
@@ -13,8 +14,8 @@ import type { NativeRequest } from './native-request.js';
 export interface ResidentRules {
   // The logs of the process, relative to the folder of the run: one log for all turns.
   readonly logs: Readonly<Record<StreamName, string>>;
-  // Builds the result that is sent to the engine. Throws for a response that is no valid decision, so nothing is ever
-  // allowed by mistake.
+  // Builds the result that is sent to the engine. Throws for a response that is not a valid decision, so nothing is
+  // ever allowed by mistake.
   readonly buildAnswer: (request: NativeRequest, response: Json) => JsonObject;
   // Whether the decision `cancel`, sent as the answer to this request, makes the engine end its turn.
   readonly stopsByAnswer: (request: NativeRequest) => boolean;
@@ -66,7 +67,7 @@ export interface Resident {
   readonly from: number;
   readonly isAlive: boolean;
   // Sends a prompt, in a session that is opened first if none is open. Resolves when the engine has accepted the
-  // prompt, not when its turn is over.
+  // prompt, not when its turn has ended.
   converse(conversation: Conversation, prompt: string): Promise<void>;
   // The lines from this offset of the log on, each after it was logged; ends with the process. The engine's output is
   // not read further while many lines wait for this reader, so the caller must not wait for the engine in between.
@@ -77,9 +78,9 @@ export interface Resident {
   refuse(request: NativeRequest, reason: string): void;
   // Resolves when the engine no longer waits for the answer, or when the signal aborts.
   forgets(request: NativeRequest, signal: AbortSignal): Promise<void>;
-  // Adds a message to the turn that is running. Rejects if the engine cannot take one.
+  // Adds a message to the running turn. Rejects if the engine cannot accept one.
   tell(text: string): Promise<void>;
-  // Stops the turn that is running.
+  // Stops the running turn.
   interrupt(): Promise<void>;
   // Resolves when the process and everything it started have exited.
   close(): Promise<ResidentEnd>;

@@ -1,10 +1,10 @@
-// The JSON text of a string, cut out of the line it was read from instead of being written again: for long answers and
-// tool output, writing them again is what takes the time.
-// The line has been decoded, so it is valid JSON; what is cut out is checked against the value, so it is never wrong.
+// Returns the JSON text of a string by cutting it out of its line instead of serialising it again: for long answers and
+// tool output, serialising is the slow part. The line has been decoded, so it is valid JSON; the cut text is checked
+// against the value, so it is never wrong.
 
 import { isEscaped, parseJson } from '../kernel/json.js';
 
-// `opening` is `"member":"` as it stands in the line. Any doubt ends in JSON.stringify.
+// `opening` is `"member":"` as it appears in the line. In any doubt, falls back to JSON.stringify.
 export function sourceLiteral(line: string, opening: string, value: string): string {
   const at = line.indexOf(opening);
   if (at < 0) return JSON.stringify(value);
@@ -21,7 +21,7 @@ export function sourceLiteral(line: string, opening: string, value: string): str
   return parseJson(literal) === value ? literal : JSON.stringify(value);
 }
 
-// The closing quote of a string literal, looking from its first inner quote on; -1 if there is none.
+// Returns the closing quote of a string literal, searching from its first inner quote; -1 if there is none.
 function literalEnd(line: string, quote: number): number {
   while (quote >= 0 && isEscaped(line, quote)) quote = line.indexOf('"', quote + 1);
   return quote;

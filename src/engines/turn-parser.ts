@@ -1,6 +1,6 @@
-// Reads one turn's stdout and stderr: bytes in, drafts out. Total: it never throws over what an engine prints, and
-// every byte it is given is covered by the range of at least one draft.
-// The engine's own part is a ParserReader; this file owns what all have in common: lines, decoding, oddities, stderr.
+// Reads one turn's stdout and stderr: bytes in, drafts out. It never throws for any output of an engine, and the range
+// of at least one draft covers every byte. The engine's own part is a ParserReader; this file has the common parts:
+// lines, decoding, unusual bytes, stderr.
 import { isUtf8 } from 'node:buffer';
 import { stripVTControlCharacters } from 'node:util';
 import type { RequestMessage } from '../jsonrpc/read-message.js';
@@ -16,19 +16,19 @@ import { readEnvelope } from './envelope.js';
 import { LineFramer, MAX_LINE_BYTES, type LineSink } from './framing.js';
 import type { NativeRequest } from './native-request.js';
 
-// What an engine's output shows; the envelope in its last message is read for all of them alike.
+// Everything that an engine's output shows. The envelope in its last message is read in the same way for all engines.
 interface ReaderEvidence extends Omit<TurnEvidence, 'sessionId' | 'done' | 'complaint'> {
-  // A line that sounds like the reason, where the engine prints it elsewhere than on stderr.
+  // A line that may be the reason for a failure, if the engine prints it elsewhere than on stderr.
   readonly complaint?: string | undefined;
 }
 
 export interface ParserReader {
   // One line of stdout, without its end. emitter.range is its range. `received` is the same line if it was parsed
-  // before (a running resident engine); a line that comes from a log has none.
+  // before (a running resident engine); a line from a log has none.
   stdoutLine(text: string, terminated: boolean, received?: ReceivedLine): void;
-  // One line of stderr; true if the reader took it, else it becomes raw.
+  // One line of stderr; true if the reader handled it, otherwise it becomes raw.
   stderrLine?(text: string): boolean;
-  // A line too long to be held begins: lines held back for what might follow have to go out now.
+  // A line that is too long to buffer begins: lines that were held for a possible continuation must be emitted now.
   longLine?(stream: StreamName): void;
   // A running resident engine sent a request in a line too long to be parsed as an event.
   longRequest?(message: RequestMessage): void;
@@ -74,7 +74,7 @@ type DirectBuffer = Buffer & { utf8Slice(start: number, end: number): string };
 const LF = 0x0a;
 const CR = 0x0d;
 
-// Lines of stderr that are worth repeating in an error message, when the process failed.
+// Lines of stderr that are worth including in an error message, if the process failed.
 const COMPLAINT = new RegExp(
   String.raw`\b(error|fatal|invalid|failed|denied|unauthorized|not found|not logged in|please set|not specified|` +
     String.raw`trusted directory)\b`,
@@ -102,7 +102,7 @@ export class TurnParser {
   push(stream: StreamName, chunk: Buffer): RaspDraft[] {
     invariant(!this.#finished, 'a finished turn gets no more bytes');
     this.#framers[stream].push(chunk);
-    return this.#out.take();
+    return this.#out.drain();
   }
 
   // One line of stdout that was parsed when it was received. Gives the same drafts as `push` of its bytes.
@@ -114,16 +114,16 @@ export class TurnParser {
     if (isLong || bytes[bytes.length - 1] !== LF) {
       this.#framers.stdout.push(bytes);
       if (isLong && message.type === 'request') this.#reader.longRequest?.(message);
-      return this.#out.take();
+      return this.#out.drain();
     }
     this.#framers.stdout.pass(from, to);
     this.#out.at({ stream: 'stdout', from, to });
     if (bytes[bytes.length - 2] === CR) this.#out.note('CRLF_LINES');
     if (line.text.includes('\ufffd') && !isUtf8(bytes)) this.#out.note('INVALID_UTF8');
     const text = this.#withoutMark(line.text, from);
-    // Without its byte order mark the text is another one, which was not parsed.
+    // Without its byte order mark the text differs from the one that was parsed.
     this.#reader.stdoutLine(text, true, text === line.text ? line : undefined);
-    return this.#out.take();
+    return this.#out.drain();
   }
 
   finish(): RaspDraft[] {
@@ -135,14 +135,14 @@ export class TurnParser {
     this.#reader.finish();
     this.#out.at(null);
     this.#reportOddities();
-    return this.#out.take();
+    return this.#out.drain();
   }
 
   counts(): ParserCounts {
     return this.#out.counts();
   }
 
-  // The session that the engine works in, in any form, as soon as the output names it.
+  // The engine's session id, in any form, as soon as the output names it.
   get boundSession(): string | null {
     return this.#out.sessionId;
   }
@@ -155,12 +155,12 @@ export class TurnParser {
     return this.#reader.openRequests?.() ?? [];
   }
 
-  // A tool call was reported and its end was not: silence is then the tool's.
+  // A tool call has started and not ended: silence is then the tool's.
   get isToolRunning(): boolean {
     return this.#out.hasOpenTools || (this.#reader.isToolRunning?.() ?? false);
   }
 
-  // It must be stopped from outside.
+  // The engine must be stopped from outside.
   get runaway(): boolean {
     return this.#reader.runaway?.() ?? false;
   }
@@ -204,12 +204,12 @@ export class TurnParser {
 
   #decode(bytes: Buffer, start: number, end: number, from: number): string {
     const text = (bytes as DirectBuffer).utf8Slice(start, end);
-    // U+FFFD may be the engine's own character; only then the bytes are checked.
+    // U+FFFD may be the engine's own character, so only then the bytes are checked.
     if (text.includes('\ufffd') && !isUtf8(bytes.subarray(start, end))) this.#out.note('INVALID_UTF8');
     return this.#withoutMark(text, from);
   }
 
-  // A byte order mark is one only at the beginning of the log.
+  // A byte order mark counts only at the beginning of the log.
   #withoutMark(text: string, from: number): string {
     if (from > 0 || text.charCodeAt(0) !== 0xfeff) return text;
     this.#out.note('BYTE_ORDER_MARK');
@@ -226,7 +226,7 @@ export class TurnParser {
     this.#out.raw('stderr', text);
   }
 
-  // Said once at the end, with counts: the lines themselves were handled when they came.
+  // Reported once at the end, with counts: the lines themselves were handled when they came.
   #reportOddities(): void {
     for (const { code, lines, firstByte } of this.#out.oddities('stdout')) {
       this.#out.warn(code, `stdout: ${plural(lines)}`, { lines, first_byte: firstByte });

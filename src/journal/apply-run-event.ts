@@ -107,7 +107,7 @@ async function continueJournal(
   run: RunRecord,
   { pending }: RunTransition,
 ): Promise<RunJournal> {
-  const question = run.status !== 'waiting_user' ? null : (pending ?? (await store.loadPending(run.run_id)));
+  const question = run.status !== 'waiting_user' ? null : (pending ?? (await store.loadPendingInteraction(run.run_id)));
   const fold = run.status === 'running' ? await readFold(store, run.run_id) : undefined;
   return new RunJournal(ownerOf(run), { heads: run.heads, state: stateOf(run, question), fold }, clock);
 }

@@ -26,9 +26,9 @@ export function headOf({ heads }: Pick<RunRecord, 'heads'>, protocol: Protocol):
   return protocol === 'rasp' ? heads.rasp_seq : heads.fcmp_seq;
 }
 
-function orNotFound<T>(found: T | null, runId: string): T {
-  if (found === null) throw refusal('RUN_NOT_FOUND.unknown', { run: runId });
-  return found;
+function orNotFound<T>(run: T | null, runId: string): T {
+  if (run === null) throw refusal('RUN_NOT_FOUND.unknown', { run: runId });
+  return run;
 }
 
 // Like loadReadable in short form, for callers that need the state, the heads or whether the run exists.

@@ -85,13 +85,13 @@ async function readByPiece(store: Source, part: JournalPart): Promise<ReadPieces
     try {
       const range = { fromSeq: lastSeq + 1, toSeq: to, limit: room, maxChars: maxChars - chars };
       const texts = await store.readJournal(runId, protocol, range);
-      const found = checkLines(texts, lastSeq);
-      room -= found.lastSeq - lastSeq;
+      const checked = checkLines(texts, lastSeq);
+      room -= checked.lastSeq - lastSeq;
       chars += charsIn(texts);
-      lines.push(...found.lines);
-      damaged.push(...found.damaged);
+      lines.push(...checked.lines);
+      damaged.push(...checked.damaged);
       // The next call returns the rest of the segment.
-      lastSeq = found.lastSeq;
+      lastSeq = checked.lastSeq;
     } catch (error) {
       const damage = damageIn(error);
       if (!damage) throw error;
@@ -171,10 +171,10 @@ export async function* everyReadable(
 
 // Describes all damage of a journal after an event.
 export async function describeDamage(store: Source, part: Omit<JournalPart, 'limit'>): Promise<Message[]> {
-  const found: Message[] = [];
+  const problems: Message[] = [];
   for await (const { damaged } of everyReadable(store, part))
-    found.push(...damaged.map((piece) => describePiece(part.protocol, piece)));
-  return found;
+    problems.push(...damaged.map((piece) => describePiece(part.protocol, piece)));
+  return problems;
 }
 
 // Joins damaged parts that follow each other, for people: a journal may have thousands of pieces.

@@ -33,8 +33,8 @@ async function isWhole(path: string, read: ReadPage): Promise<boolean> {
       const page = await read(seq);
       if (page !== null) {
         const { length } = page.bytes;
-        const found = Buffer.alloc(length);
-        if ((await file.read(found, 0, length, at)).bytesRead < length || !found.equals(page.bytes)) return false;
+        const actual = Buffer.alloc(length);
+        if ((await file.read(actual, 0, length, at)).bytesRead < length || !actual.equals(page.bytes)) return false;
         seq = page.lastSeq;
         at += length;
         continue;

@@ -36,10 +36,10 @@ export async function readEnds(store: Store, run: RunRecord): Promise<LogEnds> {
 export function endsIn({ event, data }: RaspEvent): LogEnds | null {
   if (event.type !== 'lifecycle.turn.ended' && event.type !== 'lifecycle.process.ended') return null;
   const { stdout, stderr } = asObject(data.streams) as unknown as RaspData['lifecycle.turn.ended']['streams'];
-  return { stdout: endOf(stdout), stderr: endOf(stderr) };
+  return { stdout: endOffset(stdout), stderr: endOffset(stderr) };
 }
 
-function endOf({ from = 0, bytes }: ReadBytes): number {
+function endOffset({ from = 0, bytes }: ReadBytes): number {
   return from + bytes;
 }
 

@@ -42,7 +42,7 @@ export interface EngineRuntime {
   copySession?(handle: EngineSessionHandle, home: string): Promise<boolean>;
   // The command of the question tool; without it agents ask in their last message.
   readonly askTool?: readonly string[];
-  // Returns what is known about the engine's ability to resume, or null. Never waits and starts no process.
+  // Returns the known facts about the engine's ability to resume, or null. Never waits and starts no process.
   knownResume?(engine: Engine): ResumeKnowledge | null;
   // Probes each program once, within a bounded time. Null: the program is missing.
   probeResume?(engine: Engine): Promise<ResumeKnowledge | null>;

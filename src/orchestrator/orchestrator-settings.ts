@@ -25,7 +25,7 @@ export interface OrchestratorSettings {
   readonly residents?: ResidentLimits;
   // False for a caller that only makes a change and exits: it decides no question and starts no turn that it would then
   // abandon.
-  readonly plays?: boolean;
+  readonly runsTurns?: boolean;
   // Reports a turn that ended unexpectedly: a bug in Parley, or the store is unavailable.
   readonly onFailure: OnFailure;
 }

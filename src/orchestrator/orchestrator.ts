@@ -59,12 +59,12 @@ export class Orchestrator {
   #stopping = false;
   // Set when no event may be stored any more, because it would be missing in the journal files.
   #closed = false;
-  #plays: boolean;
+  #runsTurns: boolean;
 
   private constructor(deps: OrchestratorDeps, settings: OrchestratorSettings, files: JournalFiles) {
     this.#deps = deps;
     this.#settings = settings;
-    this.#plays = settings.plays ?? true;
+    this.#runsTurns = settings.runsTurns ?? true;
     this.#files = files;
     this.#wakeups = new CommitWakeups(deps.store);
     this.#residents = new Residents(
@@ -92,8 +92,8 @@ export class Orchestrator {
     });
   }
 
-  static async open(given: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
-    const deps = settings.recovery.running === 'retry' ? withRetries(given, settings.onFailure) : given;
+  static async open(baseDeps: OrchestratorDeps, settings: OrchestratorSettings): Promise<Orchestrator> {
+    const deps = settings.recovery.running === 'retry' ? withRetries(baseDeps, settings.onFailure) : baseDeps;
     await finishDeletions(deps, settings.onFailure);
     const files = new JournalFiles(
       deps,
@@ -114,12 +114,12 @@ export class Orchestrator {
   }
 
   #wake(): void {
-    if (this.#plays) this.#dispatch.wake();
+    if (this.#runsTurns) this.#dispatch.wake();
   }
 
-  // Starts turns from now on, if the orchestrator was opened with `plays: false`.
+  // Starts turns from now on, if the orchestrator was opened with `runsTurns: false`.
   play(): void {
-    this.#plays = true;
+    this.#runsTurns = true;
     this.#wake();
   }
 
@@ -226,7 +226,7 @@ export class Orchestrator {
   }
 
   // Resolves when the run has no running turn.
-  async settled(runId: string): Promise<RunRecord> {
+  async waitUntilIdle(runId: string): Promise<RunRecord> {
     const watch = this.#wakeups.watch(runId);
     try {
       for (;;) {
@@ -338,7 +338,7 @@ export class Orchestrator {
   async #loseProcess(runId: string): Promise<void> {
     try {
       await this.#controls.get(runId)?.over;
-      const pending = await this.#deps.store.loadPending(runId);
+      const pending = await this.#deps.store.loadPendingInteraction(runId);
       if (pending) await failWaiting(this.#deps, runId, pending.interaction_id, PROCESS_LOST);
     } catch (error) {
       this.#settings.onFailure(runId, error);

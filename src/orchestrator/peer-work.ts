@@ -143,7 +143,7 @@ export class PeerWork {
   // Carries out requests of other hosts for a run that runs here or whose process waits here.
   async #check(runId: string): Promise<void> {
     const { controls, residents, cancel } = this.#options;
-    const before = { turn: controls.get(runId), waiter: residents.waiterOf(runId) };
+    const before = { turn: controls.get(runId), idleResident: residents.idleResidentOf(runId) };
     const run = await this.#deps.store.loadRun(runId);
     const turn = controls.get(runId);
     const request = run?.cancel_requested;
@@ -153,7 +153,7 @@ export class PeerWork {
     if (isAtRest && request) this.#work(runId, async () => void (await cancel(runId, request.actor ?? undefined)));
     // The run continued elsewhere or has ended, so the process that waits here will get no answer. Skips a process that
     // started waiting after this check began.
-    else if (!isAtRest && before.turn === undefined && before.waiter === residents.waiterOf(runId))
+    else if (!isAtRest && before.turn === undefined && before.idleResident === residents.idleResidentOf(runId))
       await residents.end(runId);
   }
 

@@ -11,7 +11,7 @@ export async function endLeftovers(
   options: { readonly graceMs: number; readonly timers?: Timers },
 ): Promise<ProcessEntry[]> {
   const tree = new ProcessTree(isOurs, null);
-  const { found, left } = await endTree(async () => tree.look(await readTable()), {
+  const { processes, left } = await endTree(async () => tree.look(await readTable()), {
     graceMs: options.graceMs,
     timers: options.timers ?? systemTimers,
   });
@@ -20,5 +20,5 @@ export async function endLeftovers(
       left.map(({ pid }) => pid),
       null,
     );
-  return [...found];
+  return [...processes];
 }

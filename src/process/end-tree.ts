@@ -14,7 +14,7 @@ export interface EndTreeOptions {
 }
 
 export interface TreeEnd {
-  readonly found: readonly ProcessEntry[];
+  readonly processes: readonly ProcessEntry[];
   readonly left: readonly ProcessEntry[];
 }
 
@@ -29,14 +29,14 @@ export async function endTree(
   { graceMs, timers, kill = systemKill }: EndTreeOptions,
 ): Promise<TreeEnd> {
   let alive = await findAlive(look);
-  if (alive.length === 0) return { found: [], left: [] };
-  const found = new Map<string, ProcessEntry>();
+  if (alive.length === 0) return { processes: [], left: [] };
+  const entries = new Map<string, ProcessEntry>();
   const force = new Force(graceMs, timers);
   try {
     while (alive.length > 0 && force.level !== 'spent') {
       const { level } = force;
       for (const entry of alive) {
-        found.set(`${entry.pid} ${entry.startTime}`, entry);
+        entries.set(`${entry.pid} ${entry.startTime}`, entry);
         if (isStill(entry)) kill(entry.pid, level === 'ask' ? 'SIGTERM' : 'SIGKILL');
       }
       await untilGone(alive, () => force.level !== level);
@@ -45,7 +45,7 @@ export async function endTree(
   } finally {
     force.stop();
   }
-  return { found: [...found.values()], left: alive };
+  return { processes: [...entries.values()], left: alive };
 }
 
 // Trusts an empty list only the second time: while the table is read, a member may start another process and exit. An

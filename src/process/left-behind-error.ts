@@ -5,7 +5,7 @@ export class LeftBehindError extends Error {
   override readonly name = 'LeftBehindError';
   // Empty if an unknown process still holds the output open (no mark, and a different session).
   readonly pids: readonly number[];
-  // What is known about the child itself; null if there was none.
+  // How the child itself ended; null if there was none.
   readonly end: ChildEnd | null;
 
   constructor(pids: readonly number[], end: ChildEnd | null) {

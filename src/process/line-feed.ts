@@ -201,7 +201,7 @@ export class LineFeed {
     if (!file) throw new Error(`${this.#path} is gone`);
     try {
       const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(wanted), 0, wanted, at);
-      if (bytesRead === 0) throw new Error(`${this.#path} is shorter than what was written to it`);
+      if (bytesRead === 0) throw new Error(`${this.#path} is shorter than the data written to it`);
       return buffer.subarray(0, bytesRead);
     } finally {
       await file.close();

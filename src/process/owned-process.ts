@@ -66,7 +66,7 @@ export class OwnedProcess {
     this.pid = child.pid;
     try {
       this.startTime = readStartTime(child.pid);
-      this.#tree = new ProcessTree((found) => found === mark, this);
+      this.#tree = new ProcessTree((other) => other === mark, this);
     } catch (error) {
       child.kill('SIGKILL');
       throw error;

@@ -99,15 +99,15 @@ export function walkDown(rows: readonly ProcessRow[], from: readonly number[]): 
     else children.set(row.ppid, [row]);
   }
   const met = new Set(from);
-  const found: ProcessRow[] = [];
+  const descendants: ProcessRow[] = [];
   const open = [...from];
   for (let pid = open.pop(); pid !== undefined; pid = open.pop()) {
     for (const child of children.get(pid) ?? []) {
       if (met.has(child.pid)) continue;
       met.add(child.pid);
-      found.push(child);
+      descendants.push(child);
       open.push(child.pid);
     }
   }
-  return found;
+  return descendants;
 }

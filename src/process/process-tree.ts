@@ -40,11 +40,11 @@ export class ProcessTree {
     return { members: members.map(entryOf), certain: ![...readings.values()].includes('unclear') };
   }
 
-  #judge(row: ProcessRow, table: ProcessTable): 'member' | 'stranger' | 'unclear' {
+  #judge(row: ProcessRow, table: ProcessTable): 'member' | 'other' | 'unclear' {
     if (this.#seen.get(row.pid) === row.startTime || this.#ownsSession(row.session, table.rows)) return 'member';
     const reading = table.markOf(row.pid);
     if (reading.kind === 'starting') return 'unclear';
-    return reading.kind === 'marked' && this.#isOurs(reading.mark) ? 'member' : 'stranger';
+    return reading.kind === 'marked' && this.#isOurs(reading.mark) ? 'member' : 'other';
   }
 
   // The system does not reuse the pid of a session's creator while the session has members.

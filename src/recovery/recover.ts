@@ -186,7 +186,7 @@ async function failStranded(deps: ApplyDeps, runId: string, error: RunError): Pr
 async function recoverWaiting(deps: EndDeps, run: RunRecord): Promise<void> {
   // The turn ended with a question although a cancel request was recorded before.
   if (run.cancel_requested) return cancelRecorded(deps, run, run.cancel_requested);
-  const pending = await deps.store.loadPending(run.run_id);
+  const pending = await deps.store.loadPendingInteraction(run.run_id);
   const handle = await deps.store.loadHandle(run.request_id);
   const facts = {
     ...NO_FACTS,

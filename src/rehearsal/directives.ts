@@ -47,12 +47,12 @@ export function parseDirectives(prompt: string): Step[] {
   const steps: Step[] = [];
   const opening = new RegExp(OPENING);
   let closing = -1;
-  for (let found = opening.exec(prompt); found; found = opening.exec(prompt)) {
+  for (let match = opening.exec(prompt); match; match = opening.exec(prompt)) {
     const from = opening.lastIndex;
     // Looked for only when passed, so that a long prompt without an end is read once.
     if (closing < from) closing = prompt.indexOf(']]', from);
     if (closing < 0) break;
-    const directive = readDirective(prompt, found[1] ?? '', from, closing);
+    const directive = readDirective(prompt, match[1] ?? '', from, closing);
     if (!directive) continue;
     steps.push(directive.step);
     opening.lastIndex = directive.end;

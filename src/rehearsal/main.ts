@@ -27,15 +27,15 @@ const stage: Stage = {
 process.exitCode = await run();
 
 async function run(): Promise<number> {
-  const given = parseArguments(process.argv.slice(2));
-  switch (given.type) {
+  const options = parseArguments(process.argv.slice(2));
+  switch (options.type) {
     case 'turn':
-      return playTurn(given.call, stage);
+      return playTurn(options.call, stage);
     case 'version':
       await stage.print(`rehearsal ${REHEARSAL_VERSION}\n`);
       return 0;
     case 'wrong':
-      await stage.complain(`Error: ${given.problem}\n${USAGE}\n`);
+      await stage.complain(`Error: ${options.problem}\n${USAGE}\n`);
       return 2;
   }
 }

@@ -1,4 +1,4 @@
-// A question to a person, made whole from whatever the agent gave: never rejected for its shape.
+// A question to a person, completed from any input of the agent: never rejected for its shape.
 import { asObject, asString, clipDepth, isObject, type Json, type JsonObject } from '../kernel/json.js';
 import type { RaspField, RaspInteractionKind, RaspInteractionRequested, RaspOption } from '../contract/rasp-data.js';
 
@@ -32,8 +32,8 @@ const EMPTY_PROMPT = '(the agent asked without a text)';
 
 // Reads the arguments of ask_human or the body of an ask_user envelope.
 export function parseQuestion(input: Json | undefined, channel: Channel): Question {
-  const given = clipDepth(input ?? '');
-  const body: JsonObject = asObject(given) ?? { prompt: given };
+  const clipped = clipDepth(input ?? '');
+  const body: JsonObject = asObject(clipped) ?? { prompt: clipped };
   const prompt = promptOf(body);
   const options = parseOptions(body.options);
   const fields = parseFields(body.fields);
@@ -74,26 +74,26 @@ export function mergeQuestions(questions: readonly Question[]): Question | undef
 }
 
 function promptOf(body: JsonObject): string {
-  const given = [body.prompt, body.question, body.message]
+  const texts = [body.prompt, body.question, body.message]
     .filter((text) => text !== undefined && text !== null)
     .map(textOf);
-  return given.find((text) => text.trim() !== '') ?? EMPTY_PROMPT;
+  return texts.find((text) => text.trim() !== '') ?? EMPTY_PROMPT;
 }
 
 function kindOf(
-  given: Json | undefined,
+  input: Json | undefined,
   options: readonly RaspOption[],
   fields: readonly RaspField[],
 ): InteractionKind {
-  const kind = KINDS.find((candidate) => candidate === given);
+  const kind = KINDS.find((candidate) => candidate === input);
   if (kind) return kind;
   if (fields.length > 0) return 'fill_fields';
   return options.length > 0 ? 'choose_one' : 'open_text';
 }
 
-function parseOptions(given: Json | undefined): RaspOption[] {
-  if (!Array.isArray(given)) return [];
-  return given.map((option) => {
+function parseOptions(input: Json | undefined): RaspOption[] {
+  if (!Array.isArray(input)) return [];
+  return input.map((option) => {
     if (!isObject(option)) return { label: textOf(option), value: option };
     const label = asString(option.label) ?? textOf(option.value ?? option);
     return {
@@ -104,9 +104,9 @@ function parseOptions(given: Json | undefined): RaspOption[] {
   });
 }
 
-function parseFields(given: Json | undefined): RaspField[] {
-  if (!Array.isArray(given)) return [];
-  const bodies = given.map((field): JsonObject => asObject(field) ?? { prompt: field });
+function parseFields(input: Json | undefined): RaspField[] {
+  if (!Array.isArray(input)) return [];
+  const bodies = input.map((field): JsonObject => asObject(field) ?? { prompt: field });
   const ids = uniqueIds(bodies.map((body) => asString(body.id) ?? asString(body.name)));
   return bodies.map((body, index) => {
     const options = parseOptions(body.options);
@@ -122,10 +122,10 @@ function parseFields(given: Json | undefined): RaspField[] {
 
 // Answers are looked up by id, so a second field with the same id, or one without an id, gets an unused one. It
 // contains the position of the field, so it differs from every other such id.
-function uniqueIds(given: readonly (string | undefined)[]): string[] {
-  const taken = new Set(given.filter((id) => id !== undefined));
+function uniqueIds(ids: readonly (string | undefined)[]): string[] {
+  const taken = new Set(ids.filter((id) => id !== undefined));
   const used = new Set<string>();
-  return given.map((id, index) => {
+  return ids.map((id, index) => {
     if (id !== undefined && !used.has(id)) {
       used.add(id);
       return id;

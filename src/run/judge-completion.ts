@@ -44,7 +44,7 @@ export interface TurnFacts {
     | null;
   // The process was still there when the turn was over: its end says nothing of it.
   readonly outlived?: boolean;
-  // The person who was asked for leave has stopped the turn.
+  // The person who was asked for permission has stopped the turn.
   readonly stopped?: boolean;
   // The session id this turn was to continue; null for a first turn.
   readonly resumedFrom: string | null;
@@ -75,7 +75,7 @@ interface Rule {
 const interactive = (facts: TurnFacts) => facts.mode === 'interactive';
 const asked = (facts: TurnFacts) => facts.evidence.questions.length > 0;
 const succeeded = (facts: TurnFacts) => facts.evidence.success || facts.evidence.done !== null;
-// A conversation whose turn ended well without a word about being done goes on: reply or finish.
+// A conversation whose turn ended well without a done marker continues: reply or finish.
 const talks = (facts: TurnFacts) =>
   interactive(facts) && facts.evidence.success && facts.output.kind === 'not_asked' && !facts.evidence.done;
 const stopped = (facts: TurnFacts) => interactive(facts) && facts.stopped === true;
@@ -98,27 +98,27 @@ export const RULES: readonly Rule[] = [
   {
     id: 'shut down',
     when: (f) => f.endedByUs === 'shutdown',
-    verdict: (f) => fail(f, runError('ORCHESTRATOR_RESTART_INTERRUPTED.shutdown')),
+    verdict: (f) => failTurn(f, runError('ORCHESTRATOR_RESTART_INTERRUPTED.shutdown')),
   },
   {
     id: 'turn timeout',
     when: (f) => f.endedByUs === 'turn_timeout',
-    verdict: (f) => fail(f, limitReached('turn_timeout_sec', f.limits)),
+    verdict: (f) => failTurn(f, limitReached('turn_timeout_sec', f.limits)),
   },
   {
     id: 'idle timeout',
     when: (f) => f.endedByUs === 'idle_timeout',
-    verdict: (f) => fail(f, limitReached('idle_timeout_sec', f.limits)),
+    verdict: (f) => failTurn(f, limitReached('idle_timeout_sec', f.limits)),
   },
   {
     id: 'tool timeout',
     when: (f) => f.endedByUs === 'tool_timeout',
-    verdict: (f) => fail(f, limitReached('tool_timeout_sec', f.limits)),
+    verdict: (f) => failTurn(f, limitReached('tool_timeout_sec', f.limits)),
   },
   {
     id: 'runaway',
     when: (f) => f.endedByUs === 'runaway',
-    verdict: (f) => fail(f, runError('ENGINE_TURN_FAILED.runaway'), 'interrupted', 'RUNAWAY'),
+    verdict: (f) => failTurn(f, runError('ENGINE_TURN_FAILED.runaway'), 'interrupted', 'RUNAWAY'),
   },
   {
     id: 'resume not confirmed',
@@ -130,18 +130,18 @@ export const RULES: readonly Rule[] = [
   {
     id: 'question in auto mode',
     when: (f) => asked(f) && !interactive(f),
-    verdict: (f) => fail(f, runError('AUTO_MODE_CANNOT_ASK'), 'awaiting_user_input'),
+    verdict: (f) => failTurn(f, runError('AUTO_MODE_CANNOT_ASK'), 'awaiting_user_input'),
   },
   {
     id: 'would wait, no session',
     when: (f) => wantsPerson(f) && !canResume(f),
-    verdict: (f) => fail(f, runError('SESSION_RESUME_FAILED.no_session'), 'awaiting_user_input', 'HANDLE_MISSING'),
+    verdict: (f) => failTurn(f, runError('SESSION_RESUME_FAILED.no_session'), 'awaiting_user_input', 'HANDLE_MISSING'),
   },
   {
     id: 'would wait, attempts used up',
     when: (f) => wantsPerson(f) && f.attempt >= f.maxAttempt,
     verdict: (f) =>
-      fail(
+      failTurn(
         f,
         runError('INTERACTIVE_MAX_ATTEMPT_EXCEEDED', { attempt: f.attempt, limit: f.maxAttempt }),
         'awaiting_user_input',
@@ -198,7 +198,7 @@ function canResume(facts: TurnFacts): boolean {
   return facts.evidence.sessionId !== null && facts.handleChecked;
 }
 
-function fail(
+function failTurn(
   facts: TurnFacts,
   error: RunError,
   completion: Verdict['completion'] = 'interrupted',
@@ -244,16 +244,16 @@ function resumeFailed(facts: TurnFacts) {
   const session = facts.resumedFrom ?? '';
   if (other !== null) {
     const error = runError('SESSION_RESUME_FAILED.other_session', { session, other });
-    return fail(facts, error, 'interrupted', 'SESSION_CHANGED');
+    return failTurn(facts, error, 'interrupted', 'SESSION_CHANGED');
   }
   const error = complaint
     ? runError('SESSION_RESUME_FAILED.not_confirmed_reason', { session, reason: complaint.message })
     : runError('SESSION_RESUME_FAILED.not_confirmed', { session });
-  return withCause(facts, fail(facts, error, 'interrupted', 'SESSION_NOT_CONFIRMED'));
+  return withCause(facts, failTurn(facts, error, 'interrupted', 'SESSION_NOT_CONFIRMED'));
 }
 
 // Adds the error that a first turn would have failed with.
-function withCause(facts: TurnFacts, verdict: ReturnType<typeof fail>): ReturnType<typeof fail> {
+function withCause(facts: TurnFacts, verdict: ReturnType<typeof failTurn>): ReturnType<typeof failTurn> {
   const own = facts.evidence.failure !== null ? engineFailed(facts) : died(facts) ? processDied(facts) : null;
   if (own === null) return verdict;
   const { code, message } = own.error;
@@ -264,13 +264,13 @@ function engineFailed(facts: TurnFacts) {
   const failure = facts.evidence.failure;
   invariant(failure, 'a failure was seen');
   const name = failure.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED.reported' : 'ENGINE_TURN_FAILED.reported';
-  return fail(facts, runError(name, { reason: failure.message }));
+  return failTurn(facts, runError(name, { reason: failure.message }));
 }
 
 function processDied(facts: TurnFacts) {
   const { exit } = facts;
   const reasonCode = exit.signal === null ? 'EXIT_NONZERO' : 'EXIT_SIGNAL';
-  return fail(facts, explainExit(facts), 'interrupted', reasonCode);
+  return failTurn(facts, explainExit(facts), 'interrupted', reasonCode);
 }
 
 function explainExit({ exit, evidence: { complaint } }: TurnFacts): RunError {
@@ -304,10 +304,10 @@ function outputInvalid(facts: TurnFacts) {
   const problems = facts.output.kind === 'invalid' ? facts.output.problems : null;
   const error =
     problems === null ? runError('OUTPUT_INVALID.not_json') : runError('OUTPUT_INVALID.schema', { problem: problems });
-  return fail(facts, error, 'completed');
+  return failTurn(facts, error, 'completed');
 }
 
 function unknown(facts: TurnFacts) {
   const reasonCode = facts.evidence.unfinished ?? 'NO_SUCCESS_EVIDENCE';
-  return fail(facts, runError('COMPLETION_UNKNOWN', { reason_code: reasonCode }), 'unknown', reasonCode);
+  return failTurn(facts, runError('COMPLETION_UNKNOWN', { reason_code: reasonCode }), 'unknown', reasonCode);
 }

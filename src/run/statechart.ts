@@ -48,7 +48,7 @@ const decided = ['interaction.auto_decide.timeout', ...changed] as const;
 const completed = ['conversation.completed', ...changed] as const;
 const failed = ['conversation.failed', ...changed] as const;
 const canceled = ['conversation.canceled', ...changed] as const;
-const nothing = [] as const;
+const none = [] as const;
 
 export const CHART = [
   { id: 'T01', from: 'queued', on: 'turn.started', to: 'running', fcmp: changed },
@@ -73,7 +73,7 @@ export const CHART = [
     on: 'restart.preserve_waiting',
     guard: 'pending_and_handle',
     to: 'waiting_user',
-    fcmp: nothing,
+    fcmp: none,
   },
   {
     id: 'T11',

@@ -1,4 +1,4 @@
-// What an engine is told in a turn: the request with the rules of asking once, later the person's answer.
+// Builds the prompt of a turn: first the request with the rules of asking, later the person's answer.
 import type { Json } from '../kernel/json.js';
 import type { ExecutionMode } from './attempt.js';
 

@@ -35,7 +35,7 @@ async function readWhole(store: Store, { runId, protocol, range, limit, head }: 
   const lines: string[] = [];
   let chars = 0;
   for (let from: number | null = null; ;) {
-    const found = await store.readJournal(runId, protocol, {
+    const page = await store.readJournal(runId, protocol, {
       ...range,
       limit: CHUNK,
       ...(from === null ? {} : { fromSeq: from }),
@@ -45,8 +45,8 @@ async function readWhole(store: Store, { runId, protocol, range, limit, head }: 
       from ??
       (range.fromTs === undefined
         ? Math.max(1, range.fromSeq ?? 1)
-        : (readStoredJson(found[0] ?? '{"seq":0}') as { seq: number }).seq);
-    for (const [index, line] of found.entries()) {
+        : (readStoredJson(page[0] ?? '{"seq":0}') as { seq: number }).seq);
+    for (const [index, line] of page.entries()) {
       const seq = first + index;
       const problem = explainLine(line, seq);
       if (problem !== null) throw new DamagedDataError(`event ${seq}: ${problem.text}`);
@@ -55,7 +55,7 @@ async function readWhole(store: Store, { runId, protocol, range, limit, head }: 
       chars += line.length;
       from = seq + 1;
     }
-    if (found.length >= CHUNK) continue;
+    if (page.length >= CHUNK) continue;
     checkEnd(from ?? range.fromSeq ?? 1, range, head);
     return { lines, next: null, damaged: [] };
   }

@@ -9,11 +9,11 @@ export const REFUSALS = { '4xx': errorEnvelope, '5xx': errorEnvelope } as const;
 const KEY = 'idempotency-key';
 
 // Returns the idempotency key from the body or the header; if both are present they must be equal.
-export function keyOf({ headers }: FastifyRequest, given: string | undefined): string | undefined {
+export function keyOf({ headers }: FastifyRequest, bodyKey: string | undefined): string | undefined {
   const header = headers[KEY];
-  if (header === undefined) return given;
+  if (header === undefined) return bodyKey;
   if (typeof header !== 'string' || header === '' || header.length > 200) throw refusal('INVALID_ARGUMENT.key_header');
-  if (given !== undefined && given !== header) throw refusal('INVALID_ARGUMENT.key_conflict');
+  if (bodyKey !== undefined && bodyKey !== header) throw refusal('INVALID_ARGUMENT.key_conflict');
   return header;
 }
 

@@ -58,8 +58,8 @@ export function changeSetting(dataDir: string, name: string, text: string | null
 }
 
 function findSetting(name: string): SettingInfo {
-  const found = SETTINGS.find((info) => info.name === name);
-  if (found) return found;
+  const setting = SETTINGS.find((info) => info.name === name);
+  if (setting) return setting;
   const names = SETTINGS.map((info) => info.name);
   const inside = names.filter((known) => known.startsWith(`${name}.`));
   if (inside.length > 0) throw refusal('INVALID_ARGUMENT.setting_group', { name, settings: inside.join(', ') });

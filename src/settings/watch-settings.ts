@@ -65,7 +65,7 @@ function toStamp({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
 }
 
-// A missing file is a state, too: then all settings have their defaults.
+// A missing file is valid: all settings then have their defaults.
 function codeOf(error: unknown): string {
   return String((error as NodeJS.ErrnoException).code);
 }

@@ -58,11 +58,11 @@ export async function listSoundSessions(
   filter: SessionFilter,
   list: (filter: SessionFilter) => SessionRecord[] | Promise<SessionRecord[]>,
 ): Promise<SessionRecord[]> {
-  const found: SessionRecord[] = [];
+  const sessions: SessionRecord[] = [];
   for (let { after } = filter; ;) {
     const rows = await list({ ...filter, after });
-    found.push(...rows.filter((row) => soundSession(row) !== null));
-    if (rows.length < filter.limit || found.length >= filter.limit) return found.slice(0, filter.limit);
+    sessions.push(...rows.filter((row) => soundSession(row) !== null));
+    if (rows.length < filter.limit || sessions.length >= filter.limit) return sessions.slice(0, filter.limit);
     after = rows.at(-1)?.session_id;
   }
 }

@@ -13,7 +13,7 @@ export interface Segment {
 
 // Collects the texts of a range from segments in order.
 export class TextPicker {
-  readonly found: string[] = [];
+  readonly texts: string[] = [];
   readonly #range: ReadRange;
   // The seq with which the next segment must begin (the first one may begin before it); null: with a range of time, the
   // first may be any.
@@ -38,11 +38,11 @@ export class TextPicker {
     for (const [index, line] of lines.entries()) {
       const seq = seqFrom + index;
       if (seq < fromSeq || !isWithin(line, fromTs, toTs)) continue;
-      if (seq > toSeq || this.found.length >= limit || this.#chars >= maxChars) return false;
-      this.found.push(line);
+      if (seq > toSeq || this.texts.length >= limit || this.#chars >= maxChars) return false;
+      this.texts.push(line);
       this.#chars += line.length;
     }
-    return this.found.length < limit && this.#chars < maxChars;
+    return this.texts.length < limit && this.#chars < maxChars;
   }
 }
 
@@ -79,7 +79,7 @@ export class LineGatherer {
     return whole && this.#room > 0;
   }
 
-  take(): Lines | null {
+  drain(): Lines | null {
     const [only] = this.#pieces;
     return only === undefined
       ? null

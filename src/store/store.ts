@@ -264,10 +264,10 @@ interface CommitFeed {
 export interface RunReader {
   readonly summaries: SummaryReader;
   loadRun(runId: string): Promise<RunRecord | null>;
-  // The readable parts of the run, and a list of what is damaged.
+  // The readable parts of the run, and a list of the damage.
   salvageRun(runId: string): Promise<SalvagedRun | null>;
   // Finds another run that uses this home, ended or not.
-  findInHome(home: string, but: string): Promise<string | null>;
+  findInHome(home: string, except: string): Promise<string | null>;
   // Finds a run that has not ended and works in exactly this folder.
   findAtWork(cwd: string): Promise<string | null>;
   // The run that a request id was used for, and the digest of that request.
@@ -281,10 +281,10 @@ export interface RunReader {
 interface InteractionReader {
   loadInteraction(interactionId: string): Promise<InteractionRecord | null>;
   // The question that was answered with this key.
-  loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null>;
-  loadPending(runId: string): Promise<InteractionRecord | null>;
+  loadInteractionByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null>;
+  loadPendingInteraction(runId: string): Promise<InteractionRecord | null>;
   // The newest question of a run, answered or not.
-  loadLatest(runId: string): Promise<InteractionRecord | null>;
+  loadLatestInteraction(runId: string): Promise<InteractionRecord | null>;
   listInteractions(runId: string): Promise<InteractionRecord[]>;
   // Oldest question first. Damaged questions are left out; verify reports them.
   listPending(filter: PendingFilter): Promise<InteractionRecord[]>;

@@ -23,5 +23,5 @@ export interface SummaryReader {
   listPending(filter: PendingFilter): Promise<InteractionSummary[]>;
   loadInteraction(interactionId: string): Promise<InteractionSummary | null>;
   // The question that the run waits for.
-  loadPending(runId: string): Promise<InteractionSummary | null>;
+  loadPendingInteraction(runId: string): Promise<InteractionSummary | null>;
 }

@@ -10,7 +10,7 @@ import { terminalTexts } from './texts.js';
 
 type Review = 'seen' | 'unread';
 
-export type Given =
+export type DialogueResult =
   | { readonly kind: 'more' }
   | { readonly kind: 'problem'; readonly message: string }
   // `sent` describes the response in words.
@@ -24,7 +24,7 @@ export type Given =
 export interface Dialogue {
   // The text before the cursor.
   prompt(): string;
-  give(line: string): Given;
+  give(line: string): DialogueResult;
 }
 
 export interface DialogueOptions {
@@ -92,12 +92,12 @@ export function createDialogue(question: Question, { hasMore = () => false }: Di
   };
 }
 
-// Answers with the option at a place, counted from 1.
+// Returns the answer for the option at a position, counted from 1.
 export function answerByPlace({ options }: Pick<Question, 'options'>, place: number): Read {
   return readChoice(atPlace(options, place), options.length) ?? { problem: terminalTexts().noOptions };
 }
 
-function commandOf(line: string, { channel }: Question): Given | null {
+function commandOf(line: string, { channel }: Question): DialogueResult | null {
   if (line === '/later') return { kind: 'later' };
   if (line === '/cancel') return { kind: 'cancel' };
   // A mistyped command must not become the answer. With a space before it, it is sent as text.
@@ -170,7 +170,7 @@ function shortly(value: Json): string {
   return exactLine(JSON.stringify(value), SENT_COLUMNS);
 }
 
-function decide(text: string, { hasMore }: { readonly hasMore: boolean }): Given {
+function decide(text: string, { hasMore }: { readonly hasMore: boolean }): DialogueResult {
   if (hasMore && text === '') return { kind: 'page' };
   const isUnread = /^[a-z]+!/i.test(text);
   const read = readDecision(text.replace(/^([a-z]+)!/i, '$1'));

@@ -23,17 +23,17 @@ export function chooseOption(options: readonly Option[], text: string): Choice {
   const byNumber = number === null ? undefined : options[number - 1];
   if (exact.length > 0) {
     const places = byNumber && number !== null ? [...new Set([...exact, number])] : exact;
-    return found(options, places);
+    return choiceOf(options, places);
   }
   const marked = /^#(\d{1,9})$/.exec(text)?.[1];
   if (marked !== undefined) return atPlace(options, Number(marked));
   const quoted = /^"(.*)"$/s.exec(text)?.[1];
   const named = quoted === undefined ? [] : placesOf(options, (label) => label === quoted);
-  if (named.length > 0) return found(options, named);
+  if (named.length > 0) return choiceOf(options, named);
   if (number !== null)
-    return byNumber ? found(options, [number, ...placesOfNumber(options, text)]) : atPlace(options, number);
+    return byNumber ? choiceOf(options, [number, ...placesOfNumber(options, text)]) : atPlace(options, number);
   const alike = placesOf(options, (label) => label.toLowerCase() === text.toLowerCase());
-  return alike.length === 0 ? { kind: 'text' } : found(options, alike);
+  return alike.length === 0 ? { kind: 'text' } : choiceOf(options, alike);
 }
 
 // The places of options that send this number or whose text starts with it.
@@ -54,7 +54,7 @@ function placesOf(options: readonly Option[], isMeant: (label: string) => boolea
 }
 
 // Options that send the same value count as one.
-function found(options: readonly Option[], places: readonly number[]): Choice {
+function choiceOf(options: readonly Option[], places: readonly number[]): Choice {
   const readings = places.flatMap((place) => {
     const option = options[place - 1];
     return option ? [{ place, option }] : [];

@@ -16,11 +16,11 @@ type ProbeDeps = Pick<OrchestratorDeps, 'runtime' | 'timers'>;
 
 export async function explainResume(deps: ProbeDeps, engine: Engine, { spec }: RunRecord): Promise<RaspDraft[]> {
   if (spec.execution_mode !== 'interactive' || waitPolicyOf(spec).needsProcess) return [];
-  const found = deps.runtime.knownResume?.(engine) ?? (await probeWithin(deps, engine));
-  if (found === null || found.resumes) return [];
+  const knowledge = deps.runtime.knownResume?.(engine) ?? (await probeWithin(deps, engine));
+  if (knowledge === null || knowledge.resumes) return [];
   const message =
     `${engine.name} has not shown that it can continue a conversation in another process: ` +
-    `${found.problem ?? 'the probe had no result'}`;
+    `${knowledge.problem ?? 'the probe had no result'}`;
   return [draft('diagnostic.parser.warning', { code: 'RESUME_NOT_PROVED', message })];
 }
 

@@ -62,7 +62,7 @@ export async function runProcessTurn(
   const { child } = result;
   control.attach(child);
   void writer.add([draft('lifecycle.process.spawned', { pid: child.pid, start_time: child.startTime })]);
-  const { end, left } = await endOf(child);
+  const { end, left } = await waitForExit(child);
   if (left) void writer.add([left]);
   void writer.add(parser.finish());
   await writer.close();
@@ -94,7 +94,7 @@ export function writeCommand(
 }
 
 // A process counts as ended even if it left other processes behind; those are reported.
-async function endOf(child: Child): Promise<{ end: ChildEnd; left: RaspDraft | null }> {
+async function waitForExit(child: Child): Promise<{ end: ChildEnd; left: RaspDraft | null }> {
   try {
     return { end: await child.done, left: null };
   } catch (error) {

@@ -81,7 +81,7 @@ async function loadBasis(
 ): Promise<Pick<LoadedTurn, 'answered' | 'handle'>> {
   try {
     return {
-      answered: queued.attempt_number > 1 ? await store.loadLatest(queued.run_id) : null,
+      answered: queued.attempt_number > 1 ? await store.loadLatestInteraction(queued.run_id) : null,
       handle: await store.loadHandle(queued.request_id),
     };
   } catch (cause) {
@@ -115,11 +115,11 @@ async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
   // The run was canceled just now, or another host has it: nothing has started.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   // Until here a cancel would have ended the waiting process; from here on this turn owns it.
-  const waiter = await residents.claim(queued.run_id);
+  const idleResident = await residents.claim(queued.run_id);
   const writer = new TurnWriter(deps, started.run, () => control.shutdown());
   control.attachWriter(writer);
   if (program === null || command === null) {
-    await waiter?.resident.close();
+    await idleResident?.resident.close();
     const { binary, install } = engine.probe;
     const error =
       deps.runtime.explainMissing?.(engine) ??
@@ -128,7 +128,7 @@ async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
   }
   const options = parseRuntimeOptions(queued.spec.runtime_options);
   const context = { deps, engine, options, handle, answered, control, version, writer };
-  if (engine.resident) return runResidentTurn(context, { command, program, waiter, residents });
+  if (engine.resident) return runResidentTurn(context, { command, program, idleResident, residents });
   return runProcessTurn(context, command, ask);
 }
 

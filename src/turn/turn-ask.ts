@@ -60,7 +60,7 @@ export async function hearAsks(
   return {
     evidence: { ...evidence, questions: heard.questions },
     remarks: remarks
-      .filter(([found]) => found)
+      .filter(([isMatch]) => isMatch)
       .map(([, code, message]) =>
         draft('diagnostic.parser.warning', { code, message }, { sessionId: evidence.sessionId }),
       ),

@@ -64,7 +64,7 @@ export async function judgeTurn(
 ): Promise<TurnOutcome> {
   const { run } = writer;
   const policy = waitPolicyOf(run.spec);
-  const found =
+  const session =
     evidence.sessionId === null
       ? null
       : (handle ??
@@ -74,7 +74,7 @@ export async function judgeTurn(
           attempt: run.attempt_number,
           type: policy.handleType,
         }));
-  const handleChecked = found !== null && (policy.needsProcess ? outlived : await isSessionThere(deps, found));
+  const handleChecked = session !== null && (policy.needsProcess ? outlived : await isSessionThere(deps, session));
   const output = await checkOutput(run, evidence);
   const now = Math.max(deps.clock.now(), run.heads.ts);
   const conclusion = concludeTurn({
@@ -103,8 +103,8 @@ export async function judgeTurn(
   // The session of a first turn is kept however the turn ended, so that it can be continued. A later turn never
   // replaces it.
   const confirmed =
-    handle === null && handleChecked && found
-      ? [draft('lifecycle.session.confirmed', { session: describeSession(found) })]
+    handle === null && handleChecked && session
+      ? [draft('lifecycle.session.confirmed', { session: describeSession(session) })]
       : [];
   const { transition } = conclusion;
   return { conclusion, transition: { ...transition, before: [...confirmed, ...(transition.before ?? [])] } };

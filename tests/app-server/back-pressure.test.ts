@@ -7,7 +7,7 @@ import { PACE_BYTES } from '../../src/process/line-feed.js';
 import { openFakeDesk } from './fake-desk.js';
 
 const FLOOD = 20_000;
-// What a pipe and one read of it may hold.
+// The capacity of a pipe and one read of it.
 const SLACK_BYTES = 512 * 1024;
 
 const openServer = async (): Promise<LaunchedServer> => (await openFakeDesk().open()) as LaunchedServer;

@@ -18,7 +18,7 @@ export interface FakeDesk {
   readonly taskDir: string;
   readonly home: string;
   readonly simulated: SimulatedTimers;
-  // Before the folder is removed, which is sooner than what a test does when it is finished.
+  // Runs before the folder is removed, which is sooner than a test's own cleanup.
   atEnd(end: () => Promise<unknown>): void;
   open(rest?: Partial<StartOptions> & { readonly fake?: string; readonly timers?: Timers }): Promise<CodexAppServer>;
 }
@@ -53,7 +53,7 @@ export function openFakeDesk(): FakeDesk {
   };
 }
 
-// What was sent so far.
+// The messages sent so far.
 export function sent(server: CodexAppServer, method?: string): JsonObject[] {
   const lines = readFileSync(server.recording.requests, 'utf8')
     .split('\n')
@@ -68,7 +68,7 @@ export async function threadIn(server: CodexAppServer): Promise<string> {
   return (await server.threads.start()).thread.id;
 }
 
-// All that came until this method, this included.
+// All messages up to and including this method.
 export async function readTo(
   server: CodexAppServer,
   method: string,

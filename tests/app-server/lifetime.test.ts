@@ -103,17 +103,17 @@ test('a reader that waits is ended by its signal', async () => {
   await server.threads.list();
   expect((await waiting).value).toMatchObject({ type: 'response' });
   const reader = server.events({ signal: stop.signal });
-  const nothing = reader.next();
+  const next = reader.next();
   stop.abort();
-  expect(await nothing).toEqual({ done: true, value: undefined });
+  expect(await next).toEqual({ done: true, value: undefined });
 });
 
 test('a waiting reader ends at once when return is called', async () => {
   const server = await openFakeDesk().open();
   const reader = server.events();
-  const nothing = reader.next();
+  const next = reader.next();
   expect(await reader.return()).toEqual({ done: true, value: undefined });
-  expect(await nothing).toEqual({ done: true, value: undefined });
+  expect(await next).toEqual({ done: true, value: undefined });
 });
 
 test('the death of the server fails pending requests, emits its partial line, and ends the readers', async () => {
@@ -264,8 +264,8 @@ test('after close nothing is written: a folder that is removed then stays remove
   const thread = await threadIn(server);
   await server.turns.start(thread, 'plain');
   await readTo(server, 'turn/completed');
-  // It begins with other settings, and whether it was taken is not answered: what is stored of it is made stricter when
-  // the server is gone.
+  // It starts with other settings, and the response that would confirm them is missing: the stored file is made
+  // stricter when the server has exited.
   const failed = expect(server.turns.start(thread, 'unanswered', { approvalPolicy: 'never' })).rejects.toBeInstanceOf(
     PeerEndedError,
   );

@@ -1,4 +1,4 @@
-// The recording of an agent that was passed over: what its former owner still writes is in nobody's files.
+// The recording of an agent that another process took over: the former owner can no longer write to anyone's files.
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,13 +42,13 @@ test('there is nothing to leave behind where nothing was recorded', async () => 
   expect(readdirSync(dir)).toEqual([]);
 });
 
-test('a lock that this very process has is not passed over; one that is free is taken without a word', async () => {
+test('a lock that this very process has is not passed over; a free one is taken silently', async () => {
   let passed = 0;
   const pass = async (): Promise<void> => void (passed += 1);
   const release = await lockAgent(dir, 1, pass);
   await expect(lockAgent(dir, 1, pass)).rejects.toMatchObject({ code: 'in_use' });
   expect(passed).toBe(0);
-  // Somebody who was passed over leaves the note of the next one alone.
+  // A former owner does not touch the note of the next one.
   writeFileSync(join(dir, 'owner'), '2\n');
   release();
   expect(readFileSync(join(dir, 'owner'), 'utf8')).toBe('2\n');

@@ -1,4 +1,4 @@
-// What Codex is given as the engine of a run: by requests and not by its command line, on a scripted server.
+// The settings of Codex as the engine of a run: passed in requests and not on its command line, on a scripted server.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +23,7 @@ interface Opened {
   readonly cwd: string;
   converse(prompt: string, changes?: Partial<Conversation>): Promise<void>;
   sent(method: string): JsonObject[];
-  // How it was started, a line each: its arguments, then its environment.
+  // How it was started, one line each: its arguments, then its environment.
   started(): string;
 }
 
@@ -92,9 +92,9 @@ describe('permissions', () => {
 
 describe('the question tool', () => {
   test('is given to a new thread of an interactive run; a resumed thread keeps its own', async () => {
-    const begun = await open();
-    await begun.converse('plain', { model: 'gpt-5.5' });
-    expect(begun.sent('thread/start')).toMatchObject([
+    const opened = await open();
+    await opened.converse('plain', { model: 'gpt-5.5' });
+    expect(opened.sent('thread/start')).toMatchObject([
       { model: 'gpt-5.5', dynamicTools: [{ type: 'function', name: 'ask_human', inputSchema: { type: 'object' } }] },
     ]);
     const resumed = await open();

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { SandboxPolicy } from '../../src/app-server/index.js';
 import { openFakeDesk, paramsSent, sent, threadIn, TIMEOUT_MS } from './fake-desk.js';
 
-const GIVEN = {
+const OPTIONS = {
   cwd: '/',
   sandbox: 'workspace-write',
   approvalPolicy: 'never',
@@ -22,25 +22,25 @@ test('by default a thread is read-only, asks, and works in the folder of the ins
     approvalPolicy: 'on-request',
     approvalsReviewer: 'user',
   });
-  await server.threads.start({ ...GIVEN, model: 'm' });
-  expect(paramsSent(server, 'thread/start')).toEqual({ ...GIVEN, model: 'm' });
+  await server.threads.start({ ...OPTIONS, model: 'm' });
+  expect(paramsSent(server, 'thread/start')).toEqual({ ...OPTIONS, model: 'm' });
 });
 
 test('a resume sends sandbox, policy and folder of the start, from memory and from session.json', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
-  const { thread } = await server.threads.start(GIVEN);
+  const { thread } = await server.threads.start(OPTIONS);
   await server.turns.start(thread.id, 'plain');
   await server.threads.resume(thread.id);
-  expect(paramsSent(server, 'thread/resume')).toEqual({ threadId: thread.id, excludeTurns: true, ...GIVEN });
+  expect(paramsSent(server, 'thread/resume')).toEqual({ threadId: thread.id, excludeTurns: true, ...OPTIONS });
   await server.close();
   const again = await desk.open();
   expect(again.sessionThreadId).toBe(thread.id);
   await again.threads.resume(thread.id);
-  expect(paramsSent(again, 'thread/resume')).toEqual({ threadId: thread.id, excludeTurns: true, ...GIVEN });
+  expect(paramsSent(again, 'thread/resume')).toEqual({ threadId: thread.id, excludeTurns: true, ...OPTIONS });
   await again.threads.resume(thread.id, { sandbox: 'read-only' });
-  expect(paramsSent(again, 'thread/resume')).toMatchObject({ ...GIVEN, sandbox: 'read-only' });
-  await again.threads.resume('stranger');
+  expect(paramsSent(again, 'thread/resume')).toMatchObject({ ...OPTIONS, sandbox: 'read-only' });
+  await again.threads.resume('unknown');
   expect(paramsSent(again, 'thread/resume')).toMatchObject({
     cwd: desk.taskDir,
     sandbox: 'read-only',
@@ -51,7 +51,7 @@ test('a resume sends sandbox, policy and folder of the start, from memory and fr
 test('settings of a turn apply to a resume; settings of a refused turn do not', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
-  const { thread } = await server.threads.start(GIVEN);
+  const { thread } = await server.threads.start(OPTIONS);
   await server.turns.start(thread.id, 'plain', {
     cwd: desk.home,
     approvalPolicy: 'on-request',
@@ -72,7 +72,7 @@ test('settings of a turn apply to a resume; settings of a refused turn do not', 
 test('a fork takes the settings of its thread with it and is kept at once', async () => {
   const desk = openFakeDesk();
   const server = await desk.open();
-  const { thread } = await server.threads.start(GIVEN);
+  const { thread } = await server.threads.start(OPTIONS);
   await server.turns.start(thread.id, 'plain');
   await server.threads.list();
   const { thread: forked } = await server.threads.fork(thread.id, { lastTurnId: 'turn-1' });
@@ -80,10 +80,10 @@ test('a fork takes the settings of its thread with it and is kept at once', asyn
     threadId: thread.id,
     lastTurnId: 'turn-1',
     excludeTurns: true,
-    ...GIVEN,
+    ...OPTIONS,
   });
   const session = JSON.parse(readFileSync(join(desk.taskDir, 'agents/one/session.json'), 'utf8')) as object;
-  expect(session).toMatchObject({ threadId: thread.id, threads: { [forked.id]: GIVEN } });
+  expect(session).toMatchObject({ threadId: thread.id, threads: { [forked.id]: OPTIONS } });
 });
 
 test('a server that opens another thread than it was asked for is not believed', async () => {
@@ -146,7 +146,7 @@ test('a rollback that no method can do is refused for the first reason', async (
   await expect(server.threads.rollback(thread, 1)).rejects.toThrow('only supports paginated threads');
 });
 
-// It may have been done: a second method would take back as many turns again.
+// The first may have succeeded: a second method would revert as many turns again.
 test('a rollback that failed inside the server is not tried by another method', async () => {
   const server = await openFakeDesk().open({ fake: 'revert-fails' });
   const thread = await threadIn(server);

@@ -6,10 +6,11 @@ import { parseQuestion } from '../../src/run/interaction.js';
 
 const ONE = { prompt: 'Which?', options: ['a', 'b'] };
 const TWO = { prompt: 'Which port?' };
-const printed = (...given: object[]) => given.map((question) => parseQuestion(question as { prompt: string }, 'tool'));
+const printed = (...inputs: object[]) =>
+  inputs.map((question) => parseQuestion(question as { prompt: string }, 'tool'));
 
 test('what both saw is one question each, in the order of the file', () => {
-  // Gemini adds an argument of its own.
+  // Gemini adds its own argument.
   const heard = hearQuestions([ONE, TWO], printed(TWO, { ...ONE, wait_for_previous: true }));
   expect(heard).toMatchObject({ onlyRecorded: 0, onlyPrinted: 0 });
   expect(heard.questions.map(({ prompt }) => prompt)).toEqual(['Which?', 'Which port?']);

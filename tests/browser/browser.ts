@@ -9,7 +9,7 @@ import { createSite, type Site } from '../support/command.js';
 import { startServer, type ServerProcess } from '../support/served-process.js';
 import { steadyPort } from '../support/steady-port.js';
 
-// Where pictures go that are to be looked at.
+// The folder for screenshots.
 const PICTURES = process.env['PARLEY_PICTURES'];
 
 let launched: Promise<Browser> | null = null;
@@ -38,11 +38,11 @@ interface Look {
   readonly height?: number;
   readonly dark?: boolean;
   readonly touch?: boolean;
-  // Somebody else than the operator.
+  // Another person than the operator.
   readonly token?: string;
-  // False: a browser that nobody has signed in yet.
+  // False: a browser without a session.
   readonly isSignedIn?: boolean;
-  // Complaints of the page that are expected, as while its server is gone.
+  // Expected errors of the page, for instance while its server is down.
   readonly expects?: RegExp;
 }
 
@@ -50,13 +50,13 @@ export interface Desk {
   readonly site: Site;
   server: ServerProcess;
   open(path?: string, look?: Look): Promise<Page>;
-  // The server is killed, and comes back on the same port.
+  // Kills the server and restarts it on the same port.
   restart(): Promise<void>;
-  // After it was killed.
+  // Restarts it after it was killed.
   startAgain(port: number): Promise<void>;
 }
 
-// The site may be prepared before the server begins, or be one of the test's own.
+// The site may be prepared before the server starts, or belong to the test.
 export async function openDesk(prepare: (site: Site) => Site | void | Promise<Site | void> = () => {}): Promise<Desk> {
   const made = createSite();
   const site = (await prepare(made)) ?? made;
@@ -103,7 +103,7 @@ function watchComplaints(page: Page, expected: RegExp | undefined): void {
   };
   page.on('pageerror', (error) => note(String(error)));
   page.on('console', (message) => message.type() === 'error' && note(message.text()));
-  // Nothing is ever loaded from elsewhere.
+  // Nothing is ever loaded from another origin.
   page.on('request', (request) => {
     const { protocol, hostname } = new URL(request.url());
     if (protocol !== 'data:' && protocol !== 'blob:' && hostname !== '127.0.0.1')
@@ -118,7 +118,7 @@ export async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(PICTURES, `${name}.png`) });
 }
 
-// No serious finding of axe. Its script is put into the page from outside, past the policy that allows none.
+// No serious finding of axe. Its script is injected from outside, because the page's policy allows none.
 export async function expectAccessible(page: Page): Promise<void> {
   const { default: axe } = await import('axe-core');
   const findings = await page.evaluate(async (source: string) => {
@@ -142,7 +142,7 @@ export async function expectAccessible(page: Page): Promise<void> {
 
 export type { BrowserContext, Page };
 
-// As the page does it, with a token; the cookie belongs to all pages of the context.
+// As the page does it, with a token; the cookie applies to all pages of the context.
 export async function signIn(context: BrowserContext, url: string, token: string): Promise<void> {
   const answer = await context.request.post(`${url}/v1/sign-in`, { headers: { origin: url }, data: { token } });
   expect(answer.status()).toBe(200);

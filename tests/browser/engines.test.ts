@@ -36,10 +36,10 @@ test('figures of the parsers are shown as text and bars, with the meaning of a l
   const { profiles } = (await (await desk.server.client.request('GET', '/v1/metrics/parsers')).json()) as {
     profiles: { engine: string; parsed: number; units: number; unknown: Record<string, number> }[];
   };
-  const told = profiles.find(({ engine }) => engine === 'rehearsal');
-  expect(await rehearsal.textContent()).toContain(`${told?.parsed} of ${told?.units} pieces recognized`);
-  for (const reason of Object.keys(told?.unknown ?? {})) expect(await rehearsal.textContent()).toContain(reason);
-  expect(Object.keys(told?.unknown ?? {})).not.toEqual([]);
+  const profile = profiles.find(({ engine }) => engine === 'rehearsal');
+  expect(await rehearsal.textContent()).toContain(`${profile?.parsed} of ${profile?.units} pieces recognized`);
+  for (const reason of Object.keys(profile?.unknown ?? {})) expect(await rehearsal.textContent()).toContain(reason);
+  expect(Object.keys(profile?.unknown ?? {})).not.toEqual([]);
   expect(await page.locator('.profile-card').count()).toBe(profiles.length);
   expect(await rehearsal.locator('svg rect.value').first().getAttribute('width')).toMatch(/^\d/);
   await page.getByText('A low rate means').waitFor();
@@ -108,7 +108,7 @@ test('a low hit rate, oddities and names that are no names are shown as they are
   expect(await page.locator('.profile-card').first().textContent()).toMatch(
     /1,200 turns ended, 3 of them without a clear result.*NO_SUCCESS_SIGNAL3.*UNKNOWN_EVENT_TYPE150/s,
   );
-  // One that is missing is not rounded away.
+  // A single missing one must not be rounded away.
   await page.getByText('99.9 %').waitFor();
   await page.getByText('not the tested version').waitFor();
   expect(await page.locator('main img').count()).toBe(0);

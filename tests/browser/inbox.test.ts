@@ -26,7 +26,7 @@ async function ask(desk: Desk, prompt: string, rest: object = {}): Promise<strin
 const ended = (desk: Desk, id: string) =>
   expect.poll(async () => (await desk.server.client.get(id)).status, { timeout: 30_000 });
 
-// What was answered, of the questions that are over, in their order.
+// The answers to the resolved questions, in order.
 async function answers(desk: Desk, id: string): Promise<unknown[]> {
   const { events } = (await (await desk.server.client.request('GET', `/v1/runs/${id}/events/history`)).json()) as {
     events: { type: string; data: { response?: unknown } }[];
@@ -131,12 +131,12 @@ test.each([
   const patch = page.locator('figure.diff');
   await patch.waitFor();
   expect(await page.locator('.change-summary').textContent()).toBe('1 file, +220 −0');
-  // Nothing hides lines: the box is as tall as what is in it, and nothing has to be unfolded.
+  // No line is hidden: the box is as tall as its content, and nothing has to be unfolded.
   expect(await patch.locator('pre').evaluate((pre) => pre.scrollHeight - pre.clientHeight)).toBeLessThan(4);
   expect(await page.getByText(/more lines/).count()).toBe(0);
   expect(await page.locator('button.primary', { hasText: 'Approve' }).count()).toBe(0);
   await expectAccessible(page);
-  // To the end at once: what lies between was not seen.
+  // Jumps to the end: the part in between was not seen.
   await page.getByRole('button', { name: 'Approve without reading', exact: false }).first().scrollIntoViewIfNeeded();
   await page.locator('.card').focus();
   await page.keyboard.press('y');
@@ -215,7 +215,7 @@ test('a form is filled in, with all that it needs, or declined', async () => {
   const form = page.locator('form.fields');
   await form.getByRole('checkbox').check();
   await form.getByRole('button', { name: 'Send' }).click();
-  // The browser says what is missing, and nothing is sent.
+  // The browser reports the missing field, and nothing is sent.
   expect(await form.locator('input:invalid').getAttribute('aria-label')).toBe('Name');
   expect(await fate(page)).toBe('');
   await form.getByRole('textbox').fill('Ada');
@@ -250,7 +250,7 @@ test('of two simultaneous answers one is accepted, and the other person sees who
   });
   const third = await desk.open('/');
   for (const page of [ann, ben, third]) await cards(page).waitFor();
-  // At once, without waiting for a button that the other's answer has taken away.
+  // At once, without waiting for a button that the other answer has removed.
   await Promise.all([press(ann, 'Postgres'), press(ben, 'SQLite')]);
   await expect.poll(() => fate(ann)).toMatch(/accepted|Already/);
   await expect.poll(() => fate(ben)).toMatch(/accepted|Already/);
@@ -439,7 +439,7 @@ test('with notifications on, each new question causes one notification', async (
   await ask(desk, 'Seen [[ask Seen?]]');
   await card(page, 'Seen?').waitFor();
   await page.evaluate('window.isAway = true; document.dispatchEvent(new Event("visibilitychange"))');
-  // Longer than a page that nobody looks at holds its stream.
+  // Longer than a page in the background keeps its stream.
   await page.clock.runFor(6000);
   await ask(desk, 'New [[ask Is anybody there?]]');
   await expect.poll(() => page.evaluate('window.told')).toEqual(['rehearsal has a question: Is anybody there?']);
@@ -536,7 +536,7 @@ test('a vanished question passes its mark to no other: the next key answers noth
   await page.locator('.card.active', { hasText: 'Second' }).waitFor();
   await page.keyboard.press('1');
   await card(page, 'Second').getByText('Answer accepted').waitFor();
-  // The button is gone; the focus stayed with the question.
+  // The button is gone; the focus stays on the question.
   await expect.poll(() => page.evaluate('document.activeElement.dataset.interaction !== undefined')).toBe(true);
   expect(await answers(desk, second)).toEqual(['Postgres']);
 });
@@ -572,7 +572,7 @@ test('navigation moves the focus and sets the title; the count is right on every
   const focused = () => page.evaluate('document.activeElement.id');
   await page.getByRole('link', { name: 'Engines' }).click();
   await expect.poll(() => page.title()).toBe('(1) Engines · Parley');
-  // A moment after the title.
+  // Shortly after the title.
   await expect.poll(focused).toBe('main');
   await page.getByRole('link', { name: 'Runs', exact: true }).click();
   await page.getByRole('link', { name: /Set up the storage/ }).click();
@@ -624,7 +624,7 @@ test('typing decides nothing, even when the field disappears meanwhile', async (
   // The letters after it, among them o, n, y, s and c.
   for (const letter of ' then yes or no, so cancel') await page.keyboard.press(letter === ' ' ? 'Space' : letter);
   expect(new URL(page.url()).pathname).toBe('/');
-  // What was written is still there to be read.
+  // The text is still there to be read.
   expect(await field.inputValue()).toBe('We go on');
   expect((await client.get(other)).status).toBe('waiting_user');
   expect(await answers(desk, other)).toEqual([]);
@@ -658,7 +658,7 @@ test('the title counts waiting questions while the page is hidden', async () => 
   await page.evaluate('window.isAway = true; document.dispatchEvent(new Event("visibilitychange"))');
   await page.clock.runFor(6000);
   await ask(desk, ASK);
-  // It holds no stream, and looks now and then.
+  // It has no stream, and polls now and then.
   const streams = async () =>
     /^parley_streams (\d+)$/m.exec(await (await desk.server.client.request('GET', '/metrics')).text())?.[1];
   await expect.poll(streams).toBe('0');

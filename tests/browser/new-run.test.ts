@@ -8,7 +8,7 @@ import { expectAccessible, openDesk, takePicture, type Page } from './browser.js
 
 const GONE = /Failed to load resource|ERR_|net::/;
 
-// No CLI anywhere.
+// No CLI is installed.
 function withoutEngines({ env, ...site }: Site): Site {
   const nowhere = join(site.root, 'nowhere');
   mkdirSync(nowhere);
@@ -163,7 +163,7 @@ test('pressed twice it is started once', async () => {
 test('a run is started once even if the response of the server is lost', async () => {
   const desk = await openDesk();
   const page = await desk.open('/new', { expects: GONE });
-  // The run is made, but nobody here hears of it.
+  // The run is created, but its response is lost.
   let cuts = 0;
   await page.route('**/v1/runs', async (route) => {
     if (route.request().method() !== 'POST' || cuts === 2) return route.continue();
@@ -200,7 +200,7 @@ test('starting again after giving up returns the same run if it was created', as
   await pressStart(page);
   await page.waitForURL(/\/runs\/run_/);
   expect((await desk.server.client.list()).runs).toHaveLength(1);
-  // Meant once more, it is another one.
+  // Submitted again on purpose, it is another run.
   await page.goto('/new');
   await prompt(page).fill('Once [[done 1]]');
   await pressStart(page);
@@ -213,7 +213,7 @@ test('by keyboard alone', async () => {
   const page = await desk.open('/new');
   await engine(page, 'rehearsal').focus();
   await page.keyboard.press('Space');
-  // From the engines to the prompt, the folder, the mode and the permission, whatever stands between.
+  // From the engines to the prompt, the folder, the mode and the permission, across any controls in between.
   const reach = async (id: string): Promise<void> => {
     for (let steps = 0; steps < 8; steps += 1) {
       await page.keyboard.press('Tab');

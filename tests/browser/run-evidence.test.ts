@@ -57,7 +57,7 @@ test('bytes that are no text, and signs that turn or hide text, are shown and do
   const runId = await begin(desk, '[[answer safe \u202egnp.exe]] [[utf8]] [[done 1]]');
   const page = await desk.open(`/runs/${runId}`, { dark: true });
   await succeeded(page);
-  // Nothing on the page obeys it.
+  // The page executes none of it.
   expect(await page.locator('body').innerText()).not.toContain('\u202e');
   await page.locator('.message', { hasText: 'safe ⟨U+202E⟩gnp.exe' }).waitFor();
   const broken = (await journal(desk, runId)).find(({ event }) => event.type === 'raw.stderr');
@@ -136,7 +136,7 @@ test('text of an agent, a prompt, a file name or an option executes nothing and 
     ).toBe(0);
   };
   await harmless();
-  // As text, all of it is there.
+  // All of it is there, as text.
   await page.locator('.files code', { hasText: name }).waitFor();
   await page.locator('.fold.tool summary').first().click();
   await page.getByRole('button', { name: '<img src=x onerror=window.pwned=1>' }).click();

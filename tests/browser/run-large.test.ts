@@ -26,16 +26,16 @@ test('twenty thousand events load fast, scroll smoothly, and only visible rows a
   });
   for await (const { type } of client.events(runId)) if (type === 'conversation.completed') break;
   const page = await desk.open('/engines');
-  const begun = Date.now();
+  const startedAt = Date.now();
   await page.goto(`/runs/${runId}`);
   await page.locator('.row-message').first().waitFor();
-  const firstMs = Date.now() - begun;
+  const firstMs = Date.now() - startedAt;
   await page.locator('.scroll[aria-busy="false"]').waitFor({ timeout: ALL_MS });
-  const allMs = Date.now() - begun;
+  const allMs = Date.now() - startedAt;
   const setSize = Number(await page.locator('.row').first().getAttribute('aria-setsize'));
   expect(setSize).toBeGreaterThanOrEqual(EVENTS);
   await page.getByRole('button', { name: /^(?:Jump to the end|\d+ new) ↓$/ }).waitFor();
-  // By the wheel's step, by the page, and in great leaps; each in its own frames.
+  // By wheel steps, by pages, and in large jumps; each in its own frames.
   const scroll = (step: number, count: number) =>
     page.evaluate<Frames>(`new Promise((resolve) => {
     const box = document.querySelector('.scroll');
@@ -88,7 +88,7 @@ test('twenty thousand events that come while one looks hold nothing up, and the 
     };
     requestAnimationFrame(next);
   })()`);
-  const begun = Date.now();
+  const startedAt = Date.now();
   await page.getByRole('button', { name: 'Yes' }).click();
   await page.getByRole('heading', { name: 'Succeeded' }).waitFor();
   const frames = await page.evaluate<number[]>('window.frames_.toSorted((a, b) => a - b)');
@@ -97,10 +97,10 @@ test('twenty thousand events that come while one looks hold nothing up, and the 
     p95: frames[Math.floor(frames.length * 0.95)] ?? 0,
     worst: frames.at(-1) ?? 0,
   };
-  console.log(`live: ${EVENTS} events in ${Date.now() - begun} ms; ${frames.length} frames: ${round(figures)}`);
+  console.log(`live: ${EVENTS} events in ${Date.now() - startedAt} ms; ${frames.length} frames: ${round(figures)}`);
   expect(await page.locator('.to-end').count()).toBe(0);
   expect(await page.locator('.row').count()).toBeLessThan(MOST_ROWS);
-  // The page was drawn again and again while the events came.
+  // The page was drawn repeatedly while the events came.
   expect(frames.length).toBeGreaterThan(20);
 }, 120_000);
 
@@ -114,7 +114,7 @@ test('new events do not scroll a reader who is further up; a notice announces th
   });
   const page = await desk.open(`/runs/${runId}`);
   await page.getByRole('button', { name: 'Yes' }).waitFor();
-  // It has followed to its end.
+  // It has followed to the end.
   await page.locator('.to-end').waitFor({ state: 'detached' });
   await page.locator('.scroll').hover();
   await page.mouse.wheel(0, -4000);

@@ -19,7 +19,7 @@ test('a conversation shows live: streamed text, a line per tool call, the questi
   const page = await desk.open(`/runs/${runId}`);
   await page.getByRole('heading', { name: 'Tidy up the tests' }).waitFor();
   await page.locator('.message', { hasText: 'This is a rehearsal: a script plays an agent' }).waitFor();
-  // The whole message has taken the place of its pieces.
+  // The whole message has replaced its pieces.
   await expect.poll(() => page.locator('.message').count()).toBe(1);
   const tool = page.locator('.fold.tool');
   await tool.getByText('ls -la').waitFor();
@@ -63,7 +63,7 @@ test('an approval shows the exact diff, is decided in place, and stays there wit
   await page.getByRole('button', { name: /Approve$/ }).click();
   await page.locator('.answer .said', { hasText: 'Approve' }).waitFor();
   await page.locator('.files', { hasText: 'f.txt' }).waitFor();
-  // Its turn is over; what it said is not said again by the card.
+  // Its turn has ended; the card does not repeat the agent's last message.
   await page.getByText('The agent is waiting for your reply.').waitFor();
   expect(await page.locator('.row:not(.row-user)', { hasText: 'Written.' }).count()).toBe(1);
   await page.locator('.fold.reasoning summary').first().click();
@@ -116,7 +116,7 @@ test('an ended run is continued, a run is forked; refusals appear beside the but
   await page.keyboard.type('x');
   await page.getByRole('button', { name: 'Continue', exact: true }).click();
   await page.locator('.actions .bad', { hasText: next }).waitFor();
-  // Not offered where it cannot be.
+  // Not offered where it is impossible.
   const other = await begin(desk, '[[done 1]]');
   await page.goto(`/runs/${other}`);
   await page.getByRole('button', { name: 'Continue…' }).waitFor();
@@ -129,7 +129,7 @@ test('a failure shows its unanswered question; an unknown run is reported as not
   const runId = await begin(desk, '[[answer Working on it.]] [[stderr 3]] [[fail]]');
   const page = await desk.open(`/runs/${runId}`, { expects: /404/ });
   await page.getByRole('heading', { name: 'Failed: ENGINE_TURN_FAILED' }).waitFor();
-  // The two streams are two pipes: what came on the other one may stand between its lines.
+  // The two streams are two pipes: output of the other one may appear between its lines.
   for (const fold of await page.locator('.fold.raw summary').all()) await fold.click();
   await page.getByText('rehearsal: line 3 of 3').waitFor();
   await expectAccessible(page);
@@ -164,7 +164,7 @@ test('two who answer at once see who won', async () => {
   const runId = await begin(desk, `${ASK} [[done "ok"]]`);
   const [one, two] = [await desk.open(`/runs/${runId}`), await desk.open(`/runs/${runId}`, { expects: /409/ })];
   for (const page of [one, two]) await page.getByRole('button', { name: 'SQLite' }).waitFor();
-  // What the second sends arrives when the first was accepted.
+  // The second request arrives when the first was accepted.
   const sent = new Gate();
   await two.route('**/interaction/reply', async (route) => {
     sent.open();
@@ -275,7 +275,7 @@ test('a run or the form opened while the server is away loads when it is back, w
   const page = await desk.open('/runs', { expects: /Failed to load resource|ERR_|net::/ });
   await page.getByRole('link', { name: '[[done 1]]' }).waitFor();
   const form = await desk.open('/runs', { expects: /Failed to load resource|ERR_|net::/ });
-  // The page shows this link only after the server said that the caller is an operator.
+  // The page shows this link only after the server has confirmed that the caller is an operator.
   await form.getByRole('link', { name: 'New run' }).waitFor();
   const { port } = desk.server;
   desk.server.child.kill('SIGKILL');
@@ -283,7 +283,7 @@ test('a run or the form opened while the server is away loads when it is back, w
   await page.getByRole('link', { name: '[[done 1]]' }).click();
   await form.getByRole('link', { name: 'New run' }).click();
   await form.getByText('Loading engines…').waitFor();
-  // Longer than a call is tried again by itself.
+  // Longer than the automatic retries of a call.
   await page.getByText(/\(for 2\d s\)/).waitFor({ timeout: 40_000 });
   await desk.startAgain(port);
   await state(page, 'succeeded');

@@ -12,7 +12,7 @@ const GONE = /Failed to load resource|ERR_|net::/;
 const row = (page: Page, text: string) => page.locator('[data-run]').filter({ hasText: text });
 const prompts = async (page: Page): Promise<string[]> => page.locator('[data-run] .open').allTextContents();
 
-// With a turn that never ends, which the server does not wait for when it is stopped.
+// With a turn that never ends, which the server does not await when it stops.
 function openHurried(): Promise<Desk> {
   return openDesk(({ data }) => {
     mkdirSync(data, { recursive: true, mode: 0o700 });
@@ -76,7 +76,7 @@ test('a run started elsewhere appears at the top and changes in place; nothing m
   const second = await client.create({ engine: 'rehearsal', prompt: `Second ${ASK}`, execution_mode: 'interactive' });
   await row(page, 'Second').getByText('waiting for you').waitFor();
   expect((await prompts(page)).map((text) => text.split(' ')[0])).toEqual(['Second', 'First']);
-  // With the pointer over the list, what is new is only counted.
+  // With the pointer over the list, new runs are only counted.
   await row(page, 'Second').hover();
   await client.create({ engine: 'rehearsal', prompt: 'Third [[done 1]]' });
   await page.getByRole('button', { name: '1 new' }).waitFor();
@@ -132,7 +132,7 @@ test('filters are in the address: they survive a reload, can come from a label, 
   await page.reload();
   await row(page, 'Break').waitFor();
   expect(await prompts(page)).toHaveLength(1);
-  // One that fits comes; another does not.
+  // A run that fits the filter appears; another does not.
   await desk.server.client.create({ engine: 'rehearsal', prompt: 'Plain glass [[done 1]]', labels: { team: 'home' } });
   await desk.server.client.create({ engine: 'rehearsal', prompt: 'Stained glass [[done 1]]', labels: { team: 'web' } });
   await row(page, 'Stained').getByText('succeeded').waitFor();
@@ -199,7 +199,7 @@ test('a hidden page holds no stream of runs; shown again, it catches up', async 
   await page.getByText('● live').waitFor();
   const streams = async () =>
     /^parley_streams (\d+)$/m.exec(await (await desk.server.client.request('GET', '/metrics')).text())?.[1];
-  // How many wait is only looked at now and then here.
+  // The number of waiting runs is only polled now and then here.
   await expect.poll(streams).toBe('1');
   const look = (state: string) =>
     page.evaluate(

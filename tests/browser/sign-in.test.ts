@@ -18,7 +18,7 @@ test('a link signs a browser in once, and its code stays in no address, history 
   expect(await page.evaluate('history.length')).toBeLessThanOrEqual(2);
   await page.goBack().catch(() => null);
   expect(page.url()).not.toContain('code=');
-  // Another browser comes too late, and is told so.
+  // Another browser is too late, and receives an explanation.
   const second = await desk.open(url, { isSignedIn: false, expects: /401/ });
   await second.getByText('This code is unknown, was used already, or has expired').waitFor();
   expect(second.url()).not.toContain('code=');
@@ -33,7 +33,7 @@ test('signing out ends the session on the server, and the page asks to sign in',
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('This browser is not signed in').waitFor();
   expect((await fetch(`${desk.server.url}/v1/me`, { headers })).status).toBe(401);
-  // By a token, typed in: a wrong one is explained, the right one signs in.
+  // With a typed token: a wrong one is explained, the right one signs in.
   await page.getByLabel('Or sign in with a token').fill('prl_wrong');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('alert').getByText('This token is unknown, expired or revoked').waitFor();

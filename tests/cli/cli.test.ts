@@ -446,7 +446,7 @@ describe('help and version', () => {
   });
 });
 
-// What is said to somebody who called it wrongly: exit code 2, nothing on stdout, and no stack trace.
+// Every usage error: exit code 2, nothing on stdout, and no stack trace.
 async function mistake(args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await run(args, PLAIN);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

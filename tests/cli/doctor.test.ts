@@ -1,4 +1,4 @@
-// parley doctor and the programs it asks: those that do not end, that leave children, that fail, that write, that
+// parley doctor and the programs it probes: those that do not end, that leave children, that fail, that write, that
 // cannot resume.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ interface Finding {
 
 const HELP = 'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]';
 
-// A codex whose script begins with this; $1 is what it is asked.
+// A codex whose script starts with this; $1 is the argument.
 async function doctor(
   script: string,
   { limitMs = 60_000, env = {}, ...changes }: Partial<Io> & { limitMs?: number } = {},
@@ -48,7 +48,7 @@ async function doctor(
 }
 
 const pidIn = (name: string) => Number(readFileSync(join(root, name), 'utf8'));
-// A zombie counts as gone.
+// A zombie counts as exited.
 const isGone = (pid: number) => readRow(pid) === null;
 
 test('a program that hangs and ignores SIGTERM is killed, and reported differently from a missing one', async () => {

@@ -24,7 +24,7 @@ function start() {
   return { status, stdout, stderr };
 }
 
-function build(): void {
+function buildCli(): void {
   mkdirSync(join(program, 'dist'));
   writeFileSync(join(program, 'dist/main.js'), `console.log('started');`);
 }
@@ -34,7 +34,7 @@ test('an unbuilt program prints how to build it', () => {
 });
 
 test('compiled code is cached beside the program, for its owner only, where Node can', () => {
-  build();
+  buildCli();
   for (let time = 0; time < 2; time += 1) expect(start()).toEqual({ status: 0, stdout: 'started\n', stderr: '' });
   const kept = join(program, '.cache/compiled');
   expect(existsSync(kept)).toBe(KEEPS);
@@ -44,7 +44,7 @@ test('compiled code is cached beside the program, for its owner only, where Node
 });
 
 test('a program in a place where nothing can be written starts as well', () => {
-  build();
+  buildCli();
   writeFileSync(join(program, '.cache'), '');
   expect(start()).toEqual({ status: 0, stdout: 'started\n', stderr: '' });
   rmSync(join(program, '.cache'));

@@ -5,7 +5,7 @@ import { findRunId, shortenIds } from '../../src/cli/reading/find-run.js';
 import type { RunFilter, Store } from '../../src/store/store.js';
 import { runs } from '../support/runs.js';
 
-// As much of a store as finding needs; the real ones are checked by their conformance tests.
+// The part of a store that finding needs; the real ones are checked by their conformance tests.
 function storeOf(ids: readonly string[], waiting: readonly string[] = []): Store {
   const newestFirst = ids.toSorted().toReversed();
   return {

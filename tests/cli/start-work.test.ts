@@ -1,4 +1,4 @@
-// A command whose worker cannot be started says so in a sentence, and has begun nothing.
+// A command whose worker cannot be started reports it in one sentence, and has started nothing.
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ test('this process is; one with its number and another beginning is not', () => 
 });
 
 test('one that is dead and was not collected by its parent is not', async () => {
-  // Its parent becomes another program, which does not know of it. It ends after that: a shell would collect it.
+  // Its parent becomes another program, which does not know of it. It ends after that: a shell would reap it.
   const parent = spawn('sh', ['-c', 'cat <&3 >&3 & echo $!; exec sleep 60'], {
     stdio: ['ignore', 'pipe', 'ignore', 'pipe'],
   });

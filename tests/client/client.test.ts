@@ -1,4 +1,4 @@
-// The client against a made-up server: it comes back by its cursor, loses nothing, repeats nothing, and knows when to
+// The client against a scripted server: it resumes by its cursor, loses nothing, repeats nothing, and knows when to
 // give up.
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -13,7 +13,7 @@ const frame = (seq: number) => `id: ${seq}\ndata: ${JSON.stringify({ seq, text: 
 const named = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 const END = 'event: end\ndata: {}\n\n';
 
-// Each connection gets the next answer: text that is sent and then cut off, a status, or no connection at all.
+// Each connection gets the next response: text that is sent and then cut off, a status, or no connection at all.
 type Answer = string | { readonly status: number; readonly code: string } | 'silence' | Error;
 
 function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; bodies: string[]; pauses: number[] } {
@@ -29,12 +29,12 @@ function play(...answers: Answer[]): { client: ParleyClient; asked: string[]; bo
       bodies.push(String(init.body));
       expect(new Headers(init.headers).get('authorization')).toBe('Bearer secret');
       const answer = answers.shift();
-      // Whoever comes back once too often is refused for good, rather than for ever.
+      // One reconnect too many is refused for good, instead of retrying forever.
       if (answer === undefined)
         return Response.json({ error: { code: 'RUN_NOT_FOUND', message: 'nobody listens any more' } }, { status: 404 });
       if (answer instanceof Error) throw answer;
       if (typeof answer === 'object')
-        // Other servers on the way may put their own members into the error.
+        // Other servers on the way may add their own members to the error.
         return Response.json(
           { error: { code: answer.code, message: 'no', status: 'UNAVAILABLE' } },
           { status: answer.status },
@@ -102,10 +102,12 @@ describe('a stream', () => {
       `${frame(4)}id: 5\nda`,
       frame(5) + END,
     );
-    const told: string[] = [];
-    expect(await seqs(client.events('run_1', { onReconnect: ({ code }) => told.push(code) }))).toEqual([1, 2, 3, 4, 5]);
+    const notices: string[] = [];
+    expect(await seqs(client.events('run_1', { onReconnect: ({ code }) => notices.push(code) }))).toEqual([
+      1, 2, 3, 4, 5,
+    ]);
     expect(asked).toEqual([0, 2, 2, 3, 3, 4].map((cursor) => `/v1/runs/run_1/events?cursor=${cursor}`));
-    expect(told).toEqual(Array.from({ length: 5 }, () => 'UNREACHABLE'));
+    expect(notices).toEqual(Array.from({ length: 5 }, () => 'UNREACHABLE'));
   });
 
   test('waits longer after each failure, and short again after news', async () => {
@@ -287,7 +289,7 @@ test('an event is delivered by its type, with its data', () => {
     data: { interaction_id: 'int_1' },
   };
   expect(isType(event, 'conversation.completed')).toBe(false);
-  // As the documentation shows it; the compiler knows the member.
+  // As in the documentation; the compiler knows the member.
   expect(isType(event, 'user.input.required') ? event.data.interaction_id.length : 0).toBe(5);
 });
 

@@ -65,7 +65,7 @@ test('a cancellation at the same time as a reply always ends the run', async () 
     cancelIdle(bench.deps, run.run_id, ACTOR),
   ]);
   expect(canceled).toMatchObject({ status: 'fulfilled', value: { status: 'canceled' } });
-  const latest = await bench.store.loadLatest(run.run_id);
+  const latest = await bench.store.loadLatestInteraction(run.run_id);
   expect(latest?.state).toBe(replied.status === 'fulfilled' ? 'answered' : 'canceled');
 });
 

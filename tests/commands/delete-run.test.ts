@@ -9,7 +9,7 @@ import { createRoot, openBench, type Bench } from '../support/orchestrated.js';
 
 const NOBODY = 65_534;
 
-// As somebody whom the modes of files bind.
+// As a user to whom the modes of files apply.
 async function asNobody(root: string, work: () => Promise<void>): Promise<void> {
   if (process.getuid?.() !== 0) return work();
   chownSync(root, NOBODY, NOBODY);
@@ -23,7 +23,7 @@ async function asNobody(root: string, work: () => Promise<void>): Promise<void> 
 
 async function ended(bench: Bench): Promise<string> {
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer x]]' });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return runId;
 }
 
@@ -44,7 +44,7 @@ test('files that cannot be removed are reported, the run is deleted anyway, the 
   const bench = await openBench(root);
   const runId = await ended(bench);
   const { path } = runFolder(bench.data.path, runId);
-  // A folder that is in the way of the one that is put aside.
+  // A folder that blocks the name for the folder that is moved away.
   mkdirSync(join(`${path}.deleted`, 'in', 'the', 'way'), { recursive: true });
   await expect(bench.orchestrator.delete(runId)).rejects.toThrow();
   expect(readdirSync(path)).toContain('rasp.jsonl');
@@ -57,7 +57,7 @@ test('files that cannot be removed are reported, the run is deleted anyway, the 
   const failures: unknown[] = [];
   const { finishDeletions } = await import('../../src/commands/delete-run.js');
   const deps = { ...bench.deps, store: alterStore(bench.deps.store, { listByPrefix: async () => [] }) };
-  // The folder above is root's: nothing can be taken out of it.
+  // The folder above belongs to root: nothing can be moved out of it.
   process.seteuid?.(NOBODY);
   try {
     chmodTraversable(root);
@@ -68,7 +68,7 @@ test('files that cannot be removed are reported, the run is deleted anyway, the 
   expect(failures).toEqual([['run_gone', 'EACCES']]);
 });
 
-// The folders of a test are its owner's alone; here another must look into them.
+// The folders of a test are private to its user; here another user must read them.
 function chmodTraversable(root: string): void {
   process.seteuid?.(0);
   for (const folder of [root, join(root, 'data'), join(root, 'data', 'runs')]) chmodSync(folder, 0o755);

@@ -35,7 +35,7 @@ async function replyEvents(runId: string): Promise<RaspData['interaction.reply.a
 // The run still waits for the same question, and its journal has not grown.
 async function expectUnchanged({ run, question }: Waiting): Promise<void> {
   expect(await bench.store.loadRun(run.run_id)).toEqual(run);
-  expect(await bench.store.loadPending(run.run_id)).toEqual(question);
+  expect(await bench.store.loadPendingInteraction(run.run_id)).toEqual(question);
 }
 
 test('a reply queues the run for its next turn and records who replied, when and with which key', async () => {
@@ -97,7 +97,7 @@ test.each<[QuestionName, Json]>([
 ])('a %s question accepts %j', async (name, response) => {
   const waiting = await bench.waiting(name);
   expect((await reply(waiting, { response })).status).toBe('queued');
-  expect((await bench.store.loadLatest(waiting.run.run_id))?.resolution?.response).toEqual(response);
+  expect((await bench.store.loadLatestInteraction(waiting.run.run_id))?.resolution?.response).toEqual(response);
 });
 
 test.each<Json>([{ decision: 'yes' }, {}, 'approve', null, true, ['approve'], { decision: null }])(
@@ -138,7 +138,7 @@ test('a reply without a response is refused', async () => {
 test('finish ends a conversation without a response', async () => {
   const waiting = await bench.waiting('conversation');
   expect((await reply(waiting, { finish: true })).status).toBe('queued');
-  expect((await bench.store.loadLatest(waiting.run.run_id))?.resolution).toMatchObject({
+  expect((await bench.store.loadLatestInteraction(waiting.run.run_id))?.resolution).toMatchObject({
     finish: true,
     response: null,
   });

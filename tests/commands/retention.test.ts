@@ -46,7 +46,7 @@ const logOf = (number: number): string => join(dir, 'runs', idOf(number), 'attem
 
 interface Kept {
   readonly status?: RunState;
-  // Days after the beginning.
+  // Days after the start.
   readonly day?: number;
   readonly bytes?: number;
   // Continues this one.
@@ -280,7 +280,7 @@ test('runs that ended at the same time are deleted in the order of their ids', a
   expect(await sweepBy({ max_bytes: 1 })).toEqual([1, 2, 3].map(idOf));
 });
 
-test('one that is continued just now is skipped without a word', async () => {
+test('one that is continued just now is skipped silently', async () => {
   await keep(1);
   const store = alterStore(data.store, { deleteRun: async () => 'session_in_use' });
   now += 10 * DAY;

@@ -126,7 +126,7 @@ test('every text that a person sees is in the catalogue', () => {
   expect(outside).toEqual([]);
 });
 
-// Which members of `t` the sources use: a path for t.a.b, with a * for what is chosen at run time.
+// The members of `t` that the sources use: a path for t.a.b, with a * for keys that are chosen at run time.
 function* usedPaths(node: Node): Generator<string> {
   const path = pathOf(node);
   if (path !== null) return yield path;

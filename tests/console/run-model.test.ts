@@ -5,15 +5,15 @@ import type { Row } from '../../console/src/state/run-rows.js';
 import type { FcmpData, FcmpEvent } from '../../src/fcmp/event.js';
 import { expectLinear } from '../support/growth.js';
 
-type Told = { [T in keyof FcmpData]: readonly [T, FcmpData[T], attempt?: number] }[keyof FcmpData];
+type EventInput = { [T in keyof FcmpData]: readonly [T, FcmpData[T], attempt?: number] }[keyof FcmpData];
 
 const T0 = Date.parse('2026-01-01T00:00:00.000Z');
 const at = (seconds: number): string => new Date(T0 + seconds * 1000).toISOString();
 
 // A second between each; the seq of RASP is ten times its own.
-function* events(told: Iterable<Told>): Generator<FcmpEvent> {
+function* events(inputs: Iterable<EventInput>): Generator<FcmpEvent> {
   let seq = 0;
-  for (const [type, data, attempt = 1] of told) {
+  for (const [type, data, attempt = 1] of inputs) {
     seq += 1;
     yield {
       protocol_version: 'fcmp/1.0',
@@ -28,25 +28,32 @@ function* events(told: Iterable<Told>): Generator<FcmpEvent> {
   }
 }
 
-function fold(...told: Told[]): RunModel {
+function fold(...inputs: EventInput[]): RunModel {
   const model = new RunModel();
-  for (const event of events(told)) model.push(event);
+  for (const event of events(inputs)) model.push(event);
   return model;
 }
 
-const STARTED: Told = ['conversation.started', { engine: 'x', execution_mode: 'interactive', fold_version: 1 }];
+const STARTED: EventInput = ['conversation.started', { engine: 'x', execution_mode: 'interactive', fold_version: 1 }];
 const change = (
   from: FcmpData['conversation.state.changed']['from'],
   to: FcmpData['conversation.state.changed']['to'],
   seconds: number,
   attempt = 1,
-): Told => ['conversation.state.changed', { from, to, trigger: 'turn.started', updated_at: at(seconds) }, attempt];
-const ask = (id: string): Told => [
+): EventInput => [
+  'conversation.state.changed',
+  { from, to, trigger: 'turn.started', updated_at: at(seconds) },
+  attempt,
+];
+const ask = (id: string): EventInput => [
   'user.input.required',
   { interaction_id: id, kind: 'open_text', prompt: 'Which?', options: [] },
 ];
 const items = (done: boolean) => ({ items: [{ text: 'a', done }] });
-const usage = (scope: 'step' | 'turn' | 'thread', tokens: number): Told => ['usage', { scope, input_tokens: tokens }];
+const usage = (scope: 'step' | 'turn' | 'thread', tokens: number): EventInput => [
+  'usage',
+  { scope, input_tokens: tokens },
+];
 const types = ({ rows }: RunModel) => rows.map(({ type }) => type);
 const only = <T extends Row['type']>({ rows }: RunModel, type: T) =>
   rows.filter((row) => row.type === type) as Extract<Row, { type: T }>[];
@@ -106,7 +113,7 @@ test('a truncated message keeps its pieces, which have more', () => {
 });
 
 test('a tool call is one row, even when it ends in a later turn; an unfinished one is marked', () => {
-  const started: Told = [
+  const started: EventInput = [
     'assistant.tool.started',
     { call_id: 'c', name: 'shell', kind: 'command', input: { command: 'ls' } },
   ];
@@ -268,12 +275,12 @@ test('an event of a later version is a row, not an error', () => {
 });
 
 test('two hundred thousand pieces are folded in linear time', async () => {
-  const told = Array.from({ length: 200_000 }, (_, index): Told =>
+  const inputs = Array.from({ length: 200_000 }, (_, index): EventInput =>
     index % 2 === 0
       ? ['assistant.message.delta', { message_id: 'm', text: 'abcdefgh' }]
       : ['raw.stderr', { text: 'x' }],
   );
-  const list = [...events(told)];
+  const list = [...events(inputs)];
   const fold = (count: number): RunModel => {
     const model = new RunModel();
     for (const event of list.slice(0, count)) model.push(event);

@@ -16,7 +16,7 @@ export interface DispatchUnderTest {
 
 export const eventually = (look: () => unknown) => expect.poll(look, { timeout: 20_000, interval: 20 });
 
-// Plays turns until the test ends them, and decides what is due.
+// Runs turns until the test ends them, and decides expired questions.
 export class Stage {
   readonly started: string[] = [];
   readonly decided: string[] = [];
@@ -64,7 +64,7 @@ export class Stage {
 
   async #play(runId: string): Promise<void> {
     if (this.refused.has(runId)) throw new Error('it could not be stored');
-    // Of several who want to begin it one may.
+    // Of several that want to start it, one may.
     if (!(await this.set(runId, 'running'))) return;
     this.started.push(runId);
     const turn = new Gate();
@@ -79,7 +79,7 @@ export class Stage {
     for (const number of numbers) await this.#store.createRun(newRun(number));
   }
 
-  // A question whose time is over so many milliseconds from now.
+  // A question that expires in so many milliseconds from now.
   async ask(number: number, inMs: number): Promise<void> {
     await this.queue(number);
     await this.set(`run_000${number}`, 'waiting_user', {

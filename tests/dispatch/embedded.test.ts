@@ -40,13 +40,13 @@ async function queue(...numbers: number[]): Promise<void> {
   for (const number of numbers) await data.store.createRun(newRun(number));
 }
 
-// A question whose time is over.
+// A question that has expired.
 async function askDue(number: number): Promise<void> {
   await queue(number);
   await setStatus(`run_000${number}`, 'waiting_user', { ask: ask(`int_${number}`, { decides: true, due_at: 1 }) });
 }
 
-// Plays turns until the test ends them, and decides what is due.
+// Runs turns until the test ends them, and decides expired questions.
 class Scene {
   readonly started: string[] = [];
   readonly decided: string[] = [];
@@ -93,7 +93,7 @@ class Scene {
     await this.dispatch.idle();
   }
 
-  // Its turn is over, and what follows from that has been looked at.
+  // Its turn has ended, and its effects have been processed.
   async end(runId: string): Promise<void> {
     this.turns.get(runId)?.open();
     while (this.turns.has(runId)) await new Promise((resolve) => setImmediate(resolve));
@@ -128,7 +128,7 @@ test.each([
         : alterStore(data.store, {
             [name]: async (...args: never[]) => {
               fail();
-              return (data.store[name] as (...given: never[]) => unknown)(...args);
+              return (data.store[name] as (...parameters: never[]) => unknown)(...args);
             },
           });
     const scene = new Scene(store, 1, name === 'decide' ? fail : undefined);
@@ -211,7 +211,7 @@ test.each(['nextDecision', 'listQueued', 'loadRun'] as const)(
         [name]: async (...args: never[]) => {
           asked.open();
           await gate.opened;
-          return (data.store[name] as (...given: never[]) => unknown)(...args);
+          return (data.store[name] as (...parameters: never[]) => unknown)(...args);
         },
       }),
       1,

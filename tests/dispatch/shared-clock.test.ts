@@ -4,7 +4,7 @@ import { SharedClock } from '../../src/ownership/postgres/shared-clock.js';
 
 const T0 = 1_700_000_000_000;
 
-// The clock of the machine says T0 when it begins; the database differs from it.
+// The machine's clock says T0 at the start; the database differs from it.
 function scene(differsMs: number, tookMs = 10) {
   let gone = 500;
   const clock = new SharedClock({ now: () => T0 }, () => gone);

@@ -69,8 +69,8 @@ test('every page in docs can be reached from docs/README.md', () => {
     for (const link of linksOf(page)) {
       const target = join(dirname(page), link.split('#')[0] ?? '');
       if (link.startsWith('#') || !existsSync(join(ROOT, target))) continue;
-      const found = target.endsWith('/') ? pages.filter((each) => dirname(each) === join(target, '.')) : [target];
-      for (const each of found) if (each.startsWith('docs/') && each.endsWith('.md')) reached.add(each);
+      const targets = target.endsWith('/') ? pages.filter((each) => dirname(each) === join(target, '.')) : [target];
+      for (const each of targets) if (each.startsWith('docs/') && each.endsWith('.md')) reached.add(each);
     }
   expect(pages.filter((page) => page.startsWith('docs/') && !reached.has(page))).toEqual([]);
 });

@@ -27,7 +27,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const PROGRAM_FOLDERS = ['/usr/bin', '/bin'];
 const PAGE_TIMEOUT_MS = 240_000;
-// The ports of pages: of the server, and of a program beside it. Each page gets free ones instead.
+// Replaces the ports of pages, of the server and of a program next to it: each page gets free ones.
 const PORTS = ['7717', '7718'];
 const STAND_INS = join(ROOT, 'tests/stand-ins/bin');
 
@@ -83,7 +83,7 @@ export function canRun({ notes }: CodeBlock): boolean {
   );
 }
 
-/** Runs the blocks of a page in order, in one shell and a new folder. Returns the differences from what is shown. */
+/** Runs the blocks of a page in order, in one shell and a new folder. Returns the differences from the page. */
 export async function runPage(
   blocks: readonly CodeBlock[],
   { env = {} }: { env?: Readonly<Record<string, string>> } = {},
@@ -96,7 +96,7 @@ export async function runPage(
     for (const name of ['bin', 'home', 'work', 'work/node_modules']) mkdirSync(join(folder, name));
     symlinkSync(process.execPath, join(folder, 'bin/node'));
     symlinkSync(ROOT, join(folder, 'work/node_modules/parley-agents'));
-    // A server on the default port would meet servers of other tests.
+    // A server on the default port would conflict with servers of other tests.
     const program = `exec node '${join(ROOT, 'bin/parley.js')}'`;
     const serve = `${program} serve --port ${ports[0]} "$@"`;
     const shim = `#!/bin/sh\n[ "$1" != serve ] || { shift; ${serve}; }\n${program} "$@"\n`;
@@ -107,9 +107,9 @@ export async function runPage(
     );
     writeFileSync(join(folder, 'page.sh'), script.text);
     const { output, code } = await runScript(folder, env);
-    const found = compareOutput(output, script.commands);
-    if (code !== 0) found.push(`The shell ended with code ${code} after:\n${output.slice(-3000)}`);
-    return found;
+    const differences = compareOutput(output, script.commands);
+    if (code !== 0) differences.push(`The shell ended with code ${code} after:\n${output.slice(-3000)}`);
+    return differences;
   } finally {
     killProcesses(folder);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });

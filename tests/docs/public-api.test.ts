@@ -64,7 +64,7 @@ function undocumented(path: string, names: ReadonlySet<string> | null): string[]
   const isDocumented = ({ start }: Node): boolean =>
     docEnds.some((end) => end <= start && source.slice(end, start).trim() === '');
   const missing: string[] = [];
-  const found = new Set<string>();
+  const seen = new Set<string>();
   const bases = new Map(
     body.filter(({ type }) => type === 'TSInterfaceDeclaration').map((node) => [nameOf(node, source), node]),
   );
@@ -75,7 +75,7 @@ function undocumented(path: string, names: ReadonlySet<string> | null): string[]
         ({ exported }) => !names || names.has(nameOf(exported as Node, source)),
       );
       const wanted = specifiers && new Set(specifiers.map(({ local }) => nameOf(local as Node, source)));
-      for (const { exported } of specifiers ?? []) found.add(nameOf(exported as Node, source));
+      for (const { exported } of specifiers ?? []) seen.add(nameOf(exported as Node, source));
       if (wanted?.size !== 0)
         missing.push(...undocumented(join(dirname(path), from.replace(/\.js$/, '.ts')), wanted ?? null));
     }
@@ -83,7 +83,7 @@ function undocumented(path: string, names: ReadonlySet<string> | null): string[]
     if (statement.type !== 'ExportNamedDeclaration' || !isNode(declaration)) continue;
     const name = nameOf(declaration, source);
     if (names && !names.has(name)) continue;
-    found.add(name);
+    seen.add(name);
     if (!isDocumented(statement)) missing.push(`${path}: ${name}`);
     const extended = ((declaration['extends'] as Node[] | undefined) ?? []).flatMap(({ expression }) => {
       const base = bases.get(nameOf(expression as Node, source));
@@ -92,7 +92,7 @@ function undocumented(path: string, names: ReadonlySet<string> | null): string[]
     for (const member of [declaration, ...extended].flatMap(membersOf))
       if (!isDocumented(member)) missing.push(`${path}: ${name}.${nameOf(member, source)}`);
   }
-  for (const name of names ?? []) if (!found.has(name)) missing.push(`${path}: ${name} was not found`);
+  for (const name of names ?? []) if (!seen.has(name)) missing.push(`${path}: ${name} was not seen`);
   return missing;
 }
 
@@ -101,7 +101,7 @@ test.each(['src/client/index.ts', 'src/app-server/index.ts'])('every exported me
   expect(undocumented(path, null)).toEqual([]);
 });
 
-test('the check for JSDoc notices what is missing', () => {
+test('the check for JSDoc notices missing comments', () => {
   // An internal file with comments for its readers only.
   expect(undocumented('src/service/service.ts', null).length).toBeGreaterThan(0);
 });

@@ -20,7 +20,7 @@ import {
 const SIDE = 'echo done >> side.txt';
 const side = (bench: RealBench) => linesIn(bench.cwd, 'side.txt');
 
-// Up to the question for leave.
+// Runs up to the question for permission.
 async function ask(bench: RealBench, prompt: string) {
   const asked = await bench.play(prompt, ASKS);
   expect(asked).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
@@ -42,7 +42,7 @@ async function expectEndsWell(bench: RealBench, runId: string): Promise<void> {
   expectSameParsed(bench.data.path, runId, events);
 }
 
-describe('a command that asks for leave', () => {
+describe('a command that asks for permission', () => {
   test('runs once when it is approved; the same again is asked again', async () => {
     const bench = await openResidents();
     const { runId, question } = await ask(
@@ -150,13 +150,13 @@ describe('a command that asks for leave', () => {
         JSON.stringify(response),
       ).rejects.toMatchObject({ code: 'APPROVAL_INVALID' });
     }
-    expect(await bench.settled(runId)).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
+    expect(await bench.waitUntilIdle(runId)).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
     expect(await bench.pending(runId)).toMatchObject({
       interaction_id: id,
       state: 'pending',
       question: { digest: question.digest },
     });
-    // Others come and go beside it.
+    // Other processes come and go next to it.
     expect(processesOf(runId)).toEqual(expect.arrayContaining(spawnedIn(await bench.events(runId))));
     expect(side(bench)).toEqual([]);
     expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: 7 });
@@ -232,7 +232,7 @@ test('stopped with one of two that were asked for at once, the turn asks for the
   await expectEndsWell(bench, runId);
 });
 
-// /tmp may be written to anyway.
+// /tmp is writable anyway.
 function outside(): string {
   const folder = mkdtempSync('/var/tmp/parley-real-');
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

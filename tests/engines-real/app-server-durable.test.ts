@@ -34,7 +34,7 @@ const side = ({ cwd }: { readonly cwd: string }) => linesIn(cwd, 'side.txt');
 const asks = (name: string) => `[[approve echo ${name} >> ${name}.txt]]`;
 const inbox = (person: Person) => look(person, ({ store }) => store.listPending({ limit: 10 }));
 
-// Both of them, by SIGKILL, and none has time to notice that the other is gone.
+// Kills both with SIGKILL, so that neither has time to notice that the other has exited.
 async function killAll(worker: Worker): Promise<void> {
   process.kill(worker.pid, 'SIGSTOP');
   const pids = processesOf(worker.runId);
@@ -44,7 +44,7 @@ async function killAll(worker: Worker): Promise<void> {
   await until(() => (processesOf(worker.runId).length === 0 ? true : undefined), 'the end of the processes');
 }
 
-// A run that waits for leave, when everything that could know of it is dead.
+// A run that waits for permission after every process that could know of it was killed.
 async function askAndDie(person: Person, prompt: string): Promise<RunRecord> {
   const worker = await startWorker(person, createJob(person, prompt, { ...ASKS, engine: ENGINE }));
   const asked = await settledRun(person, worker.runId);
@@ -80,7 +80,7 @@ async function expectEndsWell(person: Person, { run_id: runId }: RunRecord, proc
   expectSameParsed(person.data, runId, events);
 }
 
-describe('killed with Parley while it waits for leave, a run is still in the inbox after a start', () => {
+describe('killed with Parley while it waits for approval, a run is still in the inbox after a start', () => {
   test('and approved, its command runs once, after that was stored', async () => {
     const person = await openSite('codex');
     const asked = await askAndDie(person, `[[answer First.]] [[approve ${COMMAND}]] [[done 7]]`);
@@ -196,7 +196,7 @@ test('killed with Parley after an approved command has run, it does not run agai
   expect(of(await eventsOf(person, asked.run_id), 'interaction.approval.applied')).toHaveLength(1);
 });
 
-test('parked, a run that waits for leave has no process; approved, its command runs once', async () => {
+test('parked, a run that waits for approval has no process; approved, its command runs once', async () => {
   const bench = await openResidents({ settings: { residents: { parkAfterMs: 0, max: 8 } } });
   const asked = await bench.play(`[[approve ${COMMAND}]] [[done 7]]`, ASKS);
   await expectNoProcess(asked.run_id);
@@ -215,11 +215,11 @@ test('parked, a run that waits for leave has no process; approved, its command r
   expectSameParsed(bench.data.path, asked.run_id, events);
 });
 
-test('killed while Parley lives, the process of a run that waits for leave is replaced by the answer', async () => {
+test('killed while Parley lives, the process of a run that waits for approval is replaced by the answer', async () => {
   const bench = await openResidents();
   const asked = await bench.play(`[[approve ${COMMAND}]] [[done 7]]`, ASKS);
   for (const pid of processesOf(asked.run_id)) process.kill(pid, 'SIGKILL');
-  // Once that is known; a decision that is sent before is lost with the process.
+  // A decision that is sent before that is known is lost with the process.
   await expect.poll(() => bench.orchestrator.residents, { timeout: 10_000 }).toBe(0);
   expect(await bench.reply(asked.run_id, { decision: 'approve' })).toMatchObject({
     status: 'succeeded',
@@ -244,14 +244,14 @@ test('killed after a decision is sent and before it is read, the run fails and n
     .poll(async () => of(await bench.events(asked.run_id), 'interaction.approval.applied').length, { timeout: 20_000 })
     .toBe(1);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
-  expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_EXITED' } });
+  expect(await bench.waitUntilIdle(asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_EXITED' } });
   expect(side(bench)).toEqual([]);
   expectSameParsed(bench.data.path, asked.run_id, await bench.events(asked.run_id));
-  // Whoever goes on with it is asked again.
+  // The process that continues it asks again.
   const { run_id: runId } = await bench.orchestrator.continueFrom(asked.run_id, {
     prompt: `Go on. [[approve ${COMMAND}]] [[done 8]]`,
   });
-  expect(await bench.settled(runId)).toMatchObject({ status: 'waiting_user' });
+  expect(await bench.waitUntilIdle(runId)).toMatchObject({ status: 'waiting_user' });
   expect(side(bench)).toEqual([]);
   expect(await bench.reply(runId, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: 8 });
   expect(side(bench)).toEqual(['done']);
@@ -266,7 +266,7 @@ test('of two requests at once one is approved, its process parked: nothing runs 
   await expectNoProcess(asked.run_id);
   const first = String((await bench.pending(asked.run_id)).question.prompt).includes('one.txt') ? 'one' : 'two';
   const second = first === 'one' ? 'two' : 'one';
-  // The new process is told of the one decision only; the agent asks for both once more.
+  // The new process receives only the one decision; the agent asks for both once more.
   expect(
     await bench.reply(asked.run_id, {
       decision: 'approve',
@@ -306,9 +306,7 @@ test('runs that wait cost no more memory than the processes that may be kept', a
     }
   }
   expect(bench.orchestrator.residents).toBe(1);
-  console.log(
-    `memory of a run that waits for leave: ${measured.join(', ')} MB while its process is kept, 0 MB when it is parked`,
-  );
+  console.log(`memory of a run that waits for approval: ${measured.join(', ')} MB with its process, 0 MB when parked`);
   for (const megabytes of measured) expect(megabytes).toBeGreaterThan(10);
   const ended = await Promise.all(runs.map(({ run_id: runId }) => bench.reply(runId, { decision: 'approve' })));
   expect(ended.map(({ status, result }) => [status, result])).toEqual([

@@ -29,12 +29,12 @@ async function playWith(
   }
 }
 
-// As the model was told with the last request.
+// As the model received it with the last request.
 const sandboxTold = (desk: Desk): unknown =>
   (JSON.parse(String(desk.person.model.requests.at(-1)?.headers['x-codex-turn-metadata'])) as { sandbox_mode: unknown })
     .sandbox_mode;
 
-// A folder whose own settings name a program, and whether that has run.
+// A folder whose own settings name a program, and whether that program has run.
 function trap(desk: Desk, path: string): { readonly folder: string; readonly hasSprung: () => boolean } {
   const folder = join(desk.person.cwd, path);
   const sprung = join(desk.person.root, 'sprung');

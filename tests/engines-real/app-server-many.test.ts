@@ -11,7 +11,7 @@ import { ASKS, dataOf, expectSameParsed, linesIn, memoryOf, openResidents } from
 test('twenty concurrent runs with an approval each all succeed, isolated from each other', async () => {
   const count = 20;
   const bench = await openResidents({ settings: { slots: count, residents: { parkAfterMs: 3_600_000, max: count } } });
-  const begun = Date.now();
+  const startedAt = Date.now();
   const numbers = Array.from({ length: count }, (_, index) => index);
   const asked = await Promise.all(
     numbers.map((n) =>
@@ -27,7 +27,7 @@ test('twenty concurrent runs with an approval each all succeed, isolated from ea
   const memory = asked.map(({ run_id: runId }) => memoryOf(runId)).reduce((sum, each) => sum + each, 0);
   const ended = await Promise.all(asked.map(({ run_id: runId }) => bench.reply(runId, { decision: 'approve' })));
   console.log(
-    `${count} runs at once: ${waited - begun} ms until all waited for leave (${memory} MB), ` +
+    `${count} runs at once: ${waited - startedAt} ms until all waited for approval (${memory} MB), ` +
       `${Date.now() - waited} ms from the answers to the end of all`,
   );
   expect(ended.map(({ status, result }) => [status, result])).toEqual(numbers.map((n) => ['succeeded', n]));
@@ -48,7 +48,7 @@ test('twenty concurrent runs with an approval each all succeed, isolated from ea
   expect(bench.orchestrator.residents).toBe(0);
 });
 
-// Until so many events of the run are stored or it has ended; what it asks for on the way is approved.
+// Waits until so many events of the run are stored or it has ended; approves its requests on the way.
 async function playUpTo(bench: RealBench, runId: string, events: number): Promise<void> {
   const watch = bench.orchestrator.wakeups.watch(runId);
   try {
@@ -74,13 +74,13 @@ async function cancelAt(bench: RealBench, n: number, moment: number): Promise<st
     ASKS,
   );
   await playUpTo(bench, runId, moment);
-  // A moment too late: then it has ended, which is told.
+  // If the run has ended a little earlier, this is reported.
   const late = await bench.orchestrator.cancel(runId).then(
     () => null,
     (error: unknown) => error,
   );
   if (late !== null) expect([n, moment, late instanceof RequestError && late.code]).toEqual([n, moment, 'RUN_ENDED']);
-  const run = await bench.settled(runId);
+  const run = await bench.waitUntilIdle(runId);
   expect([n, moment, run.status]).toEqual([n, moment, late === null ? 'canceled' : 'succeeded']);
   expect(linesIn(bench.cwd, `side-${n}.txt`).length).toBeLessThanOrEqual(1);
   expect(processesOf(runId)).toEqual([]);
@@ -97,13 +97,13 @@ function expectSameParsedIfAny(
     expectSameParsed(bench.data.path, runId, events);
 }
 
-// As soon as the question is stored, when the turn that asked has not quite ended.
+// As soon as the question is stored, while the turn that asked has not quite ended.
 async function untilAsked(bench: RealBench, runId: string): Promise<string> {
   const watch = bench.orchestrator.wakeups.watch(runId);
   try {
     for (;;) {
       const { version } = watch;
-      const pending = await bench.data.store.loadPending(runId);
+      const pending = await bench.data.store.loadPendingInteraction(runId);
       if (pending) return pending.interaction_id;
       await watch.changed(version);
     }
@@ -121,7 +121,7 @@ test.each(['asked', 'answered'])(
     if (moment === 'answered')
       await bench.orchestrator.reply(runId, { interaction_id: id, response: { decision: 'approve' } });
     await bench.orchestrator.cancel(runId);
-    expect(await bench.settled(runId)).toMatchObject({ status: 'canceled' });
+    expect(await bench.waitUntilIdle(runId)).toMatchObject({ status: 'canceled' });
     expect(bench.orchestrator.residents).toBe(0);
   },
 );
@@ -129,8 +129,8 @@ test.each(['asked', 'answered'])(
 test('canceled at 50 points around and in a command and an approval, no run is stuck, no process left', async () => {
   const bench = await openResidents({ settings: { slots: 4 } });
   const random = seededRandom(11);
-  const begun = Date.now();
-  // A run that is left alone has 74 events.
+  const startedAt = Date.now();
+  // A run that nothing interrupts has 74 events.
   const moments = Array.from({ length: 50 }, () => 1 + random(76));
   const outcomes: string[] = [];
   let next = 0;
@@ -145,6 +145,6 @@ test('canceled at 50 points around and in a command and an approval, no run is s
   expect(bench.failures).toEqual([]);
   console.log(
     `50 cancels: ${outcomes.filter((status) => status === 'canceled').length} canceled, ` +
-      `${outcomes.filter((status) => status === 'succeeded').length} too late, ${Date.now() - begun} ms`,
+      `${outcomes.filter((status) => status === 'succeeded').length} too late, ${Date.now() - startedAt} ms`,
   );
 });

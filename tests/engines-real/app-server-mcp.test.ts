@@ -30,14 +30,14 @@ const heard = (bench: RealBench): JsonObject[] =>
   linesIn(bench.cwd, 'heard.jsonl').map((line) => JSON.parse(line) as JsonObject);
 
 describe('a form', () => {
-  test.each<{ given: Json; result: JsonObject }>([
+  test.each<{ answer: Json; result: JsonObject }>([
     {
-      given: { name: 'Ada', age: '36', sure: false },
+      answer: { name: 'Ada', age: '36', sure: false },
       result: { action: 'accept', content: { name: 'Ada', age: 36, sure: false } },
     },
-    { given: { decision: 'decline' }, result: { action: 'decline' } },
-    { given: { decision: 'cancel' }, result: { action: 'cancel' } },
-  ])('is asked of the person; the server receives $given', async ({ given, result }) => {
+    { answer: { decision: 'decline' }, result: { action: 'decline' } },
+    { answer: { decision: 'cancel' }, result: { action: 'cancel' } },
+  ])('is asked of the person; the server receives $answer', async ({ answer, result }) => {
     const bench = await openNosy('form');
     const asked = await bench.play(`${WAIT} [[done 7]]`, ASKS);
     expect(asked.status).toBe('waiting_user');
@@ -59,7 +59,7 @@ describe('a form', () => {
         bench.orchestrator.reply(asked.run_id, { interaction_id: id, response: bogus }),
       ).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(heard(bench)).toEqual([]);
-    expect(await bench.reply(asked.run_id, given)).toMatchObject({ status: 'succeeded', result: 7 });
+    expect(await bench.reply(asked.run_id, answer)).toMatchObject({ status: 'succeeded', result: 7 });
     expect(heard(bench)).toEqual([{ result }]);
     expectSameParsed(bench.data.path, asked.run_id, await bench.events(asked.run_id));
   });
@@ -106,7 +106,7 @@ describe('a tool that wants leave', () => {
     const next = await bench.reply(runId, { decision });
     if (asks > 1) await bench.reply(runId, { decision: 'decline' });
     expect(next.status).toBe(asks > 1 ? 'waiting_user' : 'succeeded');
-    expect(await bench.settled(runId)).toMatchObject({ status: 'succeeded', result: 7 });
+    expect(await bench.waitUntilIdle(runId)).toMatchObject({ status: 'succeeded', result: 7 });
     expect(heard(bench)).toEqual(Array.from({ length: calls }, () => ({ called: 'wipe' })));
     expect(sentTo(bench).split('Wiped.')).toHaveLength(calls + 1);
     const events = await bench.events(runId);

@@ -1,5 +1,5 @@
-// Runs on the app-server of the real Codex: turns, conversations in one process and over several, limits, services that
-// fail.
+// Runs on the app-server of the real Codex: turns, conversations in one process and across several, limits, failing
+// services.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-// What a line of the server says of an event that was made of it.
+// The part of a server's line that its event must contain.
 const SAYS: Readonly<Record<string, (line: JsonObject, data: JsonObject) => boolean>> = {
   'agent.message.delta': ({ method, params }, { text }) =>
     method === 'item/agentMessage/delta' && (params as JsonObject).delta === text,
@@ -121,7 +121,7 @@ test('a log with approvals, a process that was parked and one that was canceled 
   expect(await bench.reply(asked.run_id, 'b')).toMatchObject({ status: 'waiting_user' });
   expect(linesIn(bench.cwd, 'side.txt')).toEqual(['once']);
   await bench.orchestrator.cancel(asked.run_id);
-  await bench.settled(asked.run_id);
+  await bench.waitUntilIdle(asked.run_id);
   expectSameParsed(bench.data.path, asked.run_id, await bench.events(asked.run_id));
 });
 
@@ -148,7 +148,7 @@ describe('the limits of a turn', () => {
     });
     expect(asked.status).toBe('waiting_user');
     timers.advance(HOUR_MS);
-    expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'waiting_user' });
+    expect(await bench.waitUntilIdle(asked.run_id)).toMatchObject({ status: 'waiting_user' });
     expect(processesOf(asked.run_id)).toEqual(expect.arrayContaining(spawnedIn(await bench.events(asked.run_id))));
     const requests = bench.model.requests.length;
     const { interaction_id: id } = await bench.pending(asked.run_id);
@@ -158,7 +158,10 @@ describe('the limits of a turn', () => {
     expect(linesIn(bench.cwd, 'side.txt')).toEqual(['once']);
     await timers.armed(200_000);
     timers.advance(200_000);
-    expect(await bench.settled(asked.run_id)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
+    expect(await bench.waitUntilIdle(asked.run_id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'TURN_TIMEOUT' },
+    });
     expect(processesOf(asked.run_id)).toEqual([]);
   });
 });
@@ -171,7 +174,7 @@ test('a process killed during a command takes the command along, and the run fai
   await expect.poll(() => existsSync(join(bench.cwd, 'begun')), { timeout: 20_000 }).toBe(true);
   const [pid] = spawnedIn(await bench.events(runId));
   process.kill(pid as number, 'SIGKILL');
-  expect(await bench.settled(runId)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_EXITED' } });
+  expect(await bench.waitUntilIdle(runId)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_EXITED' } });
   const events = await bench.events(runId);
   expect(dataOf(events, 'agent.message.final')).toMatchObject([{ text: 'First some words.' }]);
   expect(processesOf(runId)).toEqual([]);

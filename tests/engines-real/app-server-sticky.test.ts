@@ -1,4 +1,4 @@
-// sessions.sticky on the app-server of the real Codex: it can resume, and is so marked; where it is said that it
+// sessions.sticky on the app-server of the real Codex: it can resume and is marked so; if the probe reports that it
 // cannot, its run waits in its process and nowhere else.
 import { expect, test, vi } from 'vitest';
 import { processesOf } from '../support/orchestrated.js';
@@ -44,7 +44,7 @@ test('the run fails when its process exits or its time expires', async () => {
     await vi.waitFor(async () => expect((await bench.data.store.loadRun(runId))?.status).toBe('failed'), {
       timeout: 20_000,
     });
-    expect(await bench.settled(runId)).toMatchObject({ error: { code } });
+    expect(await bench.waitUntilIdle(runId)).toMatchObject({ error: { code } });
     expect(processesOf(runId)).toEqual([]);
   }
   expect(linesIn(bench.cwd, 'side.txt')).toEqual([]);

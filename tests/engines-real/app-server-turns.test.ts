@@ -1,4 +1,4 @@
-// Turns of the real app-server that are asked, interrupted, many, or cut off.
+// Turns of the real app-server that ask, are interrupted, run in parallel, or are cut off.
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ import {
 const ASKS = { sandbox: 'workspace-write', approvalPolicy: 'untrusted' } as const;
 const APPROVAL = 'item/commandExecution/requestApproval';
 
-// A turn that asks for leave to make a file, up to that question.
+// A turn that asks for permission to make a file, up to that question.
 async function askForLeave(
   server: CodexAppServer,
   thread: string,
@@ -104,7 +104,7 @@ test('an approval of an interrupted turn cannot be answered any more', async () 
   expect(existsSync(join(desk.person.cwd, 'made.txt'))).toBe(false);
 });
 
-// So many events of the thread, or as many as there are when its command runs.
+// Waits for so many events of the thread, or fewer if its command runs.
 async function hear(server: CodexAppServer, thread: string, count: number): Promise<void> {
   let heard = 0;
   for await (const event of server.events({ from: server.recordedFrom })) {
@@ -126,7 +126,7 @@ test('an interrupt at any moment leaves neither a turn that hangs nor a command 
     const outcome = await server.turns.interrupt(thread);
     expect([round, outcome]).toEqual([round, 'ended']);
     expect(turnIn(await next(server, thread, 'turn/completed'))).toMatchObject({ id: turn.id, status: 'interrupted' });
-    // Told to go; the kernel may take a moment.
+    // The signal was sent; the kernel may need some time.
     await expect.poll(() => commandsOf(server), { timeout: 5000 }).toEqual([]);
     expect(turnIn(await play(server, thread, '[[answer fine]]')).status).toBe('completed');
   }
@@ -151,7 +151,7 @@ test('twenty threads at once do not mix', async () => {
   }
 });
 
-// A server in the middle of a question.
+// A server that is waiting for an answer.
 async function openAsking(desk: Desk) {
   const server = await desk.open();
   const thread = await newThread(server, ASKS);

@@ -18,7 +18,7 @@ import {
   turnIn,
 } from './real-app-server.js';
 
-// What the person said, as the model is told it.
+// The person's text as the model receives it.
 function prompts(body: JsonObject | undefined): string[] {
   const input = (body?.input ?? []) as JsonObject[];
   const said = input

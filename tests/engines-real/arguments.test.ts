@@ -40,7 +40,7 @@ test('gemini asks for the model "--yolo" and keeps its approval mode', async () 
   expect(lines.filter(({ type }) => type === 'tool_result')).toEqual([expect.objectContaining({ status: 'error' })]);
 });
 
-// OpenCode knows no such model and fails in a session of its own: nothing was allowed, and it attached to no other
+// OpenCode does not know such a model and fails in its own session: nothing was allowed, and it connected to no other
 // server.
 test.each(['--auto', '--attach=http://127.0.0.1:9'])(
   'opencode searches for a model "%s", finds none, and takes no option from it',

@@ -19,14 +19,14 @@ import {
 } from './real-worker.js';
 
 const questionOf = async (person: Person, { run_id: id }: RunRecord) =>
-  (await look(person, ({ store }) => store.loadPending(id)))?.question;
+  (await look(person, ({ store }) => store.loadPendingInteraction(id)))?.question;
 const sessionOf = async (person: Person, { request_id: id }: RunRecord) =>
   (await look(person, ({ store }) => store.loadHandle(id)))?.handle_value;
 const boundIn = async (person: Person, id: string) =>
   (await eventsOf(person, id))
     .filter(({ event }) => event.type === 'lifecycle.session.bound')
     .map(({ data }) => data['session_id']);
-// What the service was told last.
+// The last request to the service.
 const lastSent = ({ model }: Person) => JSON.stringify(model.requests.at(-1)?.body);
 
 async function expectWaits(person: Person, runId: string, attempt: number, question: object): Promise<RunRecord> {
@@ -60,7 +60,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
 
     worker = await startWorker(person, await replyJob(person, runId, 'Postgres, please'));
     await expectWaits(person, runId, 2, { kind: 'open_text', prompt: 'And which port?' });
-    // The service was told everything again: the request, the question, the answer.
+    // The service received everything again: the request, the question, the answer.
     for (const words of ['Set it up.', 'Which database?', 'Postgres, please'])
       expect(lastSent(person)).toContain(words);
     await worker.kill();
@@ -83,8 +83,8 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
 
   test('killed with Parley during an answered turn, it is ended by the next start; a retry continues it', async () => {
     const person = await openSite(engine);
-    const begun = join(person.cwd, 'begun');
-    // Works for ever the first time only.
+    const startMark = join(person.cwd, 'begun');
+    // Only the first time it works forever.
     const command = `test -e begun || { touch begun; sleep 3000; }`;
     let worker = await startWorker(
       person,
@@ -99,9 +99,9 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     await worker.kill();
 
     worker = await startWorker(person, await replyJob(person, runId, 'Postgres, please'));
-    await until(() => (existsSync(begun) ? true : undefined), 'the command of the agent');
+    await until(() => (existsSync(startMark) ? true : undefined), 'the command of the agent');
     await worker.kill();
-    // The engine and its command know nothing of it. A process that becomes another program in this moment is not seen.
+    // Leaves out the engine and its command. Does not detect a process that becomes another program at this time.
     await expect.poll(() => processesOf(person, runId).length).toBeGreaterThan(1);
 
     worker = await startWorker(person, { type: 'retry', run_id: runId });
@@ -133,7 +133,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
       { execution_mode: 'interactive' },
     );
     expect(run.status).toBe('waiting_user');
-    expect((await bench.data.store.loadPending(run.run_id))?.question).toMatchObject({
+    expect((await bench.data.store.loadPendingInteraction(run.run_id))?.question).toMatchObject({
       kind: 'choose_one',
       prompt: 'Which one?',
       channel: 'envelope',

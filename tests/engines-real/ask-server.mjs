@@ -1,5 +1,5 @@
-// The smallest MCP server that offers ask_human: writes each question as a line into the file $ASKED and says that it
-// is recorded.
+// The smallest MCP server that offers ask_human: writes each question as a line into the file $ASKED and replies that
+// it is recorded.
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
@@ -32,7 +32,7 @@ const METHODS = {
 process.on('SIGTERM', () => process.exit(0));
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params } = JSON.parse(line);
-  // A notification gets no answer.
+  // A notification gets no response.
   if (id === undefined) continue;
   const answer = METHODS[method];
   const body = answer ? { result: answer(params ?? {}) } : { error: { code: -32601, message: `No method ${method}` } };

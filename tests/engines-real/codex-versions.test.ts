@@ -7,7 +7,7 @@ import { newThread, openDesk, play } from './real-app-server.js';
 
 const PROVED = ENGINE_PACKAGES.codex.version;
 
-// What the person said, of all that the model was sent.
+// The person's texts among everything that the model received.
 function prompts(body: Json | undefined): string[] {
   const input = asObject(body)?.input;
   const texts = (Array.isArray(input) ? input : []).flatMap((item) => {

@@ -1,4 +1,4 @@
-// The real Codex against its scripted model: what Parley builds on, seen without Parley.
+// The real Codex against its scripted model: the behaviour that Parley relies on, tested without Parley.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -29,7 +29,7 @@ function doctor(path: string, env: Record<string, string> = {}): Finding[] {
     env: { PATH: path, HOME: root, PARLEY_DATA: join(root, 'data'), ...env },
   });
   expect(status).toBe(0);
-  // None of the programs that were asked has written into the home of the user.
+  // None of the probed programs has written into the home of the user.
   expect(readdirSync(root)).toEqual([]);
   return (JSON.parse(stdout) as { findings: Finding[] }).findings;
 }
@@ -54,12 +54,12 @@ test('with all engines it prints their versions and that nobody is logged in', (
     expect(of(findings, engine)?.text).toContain('not logged in');
     expect(of(findings, engine)?.text).toContain(', can continue conversations;');
   }
-  // The program itself, not the script that would leave it behind.
+  // The program itself, not the script that would leave it running.
   expect(of(findings, 'codex')?.text).toContain('/vendor/');
 });
 
 test('with a key it says so, without the key', () => {
-  // The second is given to Codex under the name of the first (logins.test.ts).
+  // The second variable is passed to Codex under the name of the first (logins.test.ts).
   for (const name of ['CODEX_API_KEY', 'OPENAI_API_KEY']) {
     const findings = doctor(`${BIN}:${dirname(process.execPath)}:/usr/bin:/bin`, { [name]: 'sk-very-secret-1234' });
     expect(of(findings, 'codex')).toMatchObject({ level: 'ok', text: expect.stringContaining(`logged in by ${name}`) });

@@ -13,7 +13,7 @@ const boundIn = async (bench: RealBench, { run_id: id }: RunRecord) =>
     .filter(({ event }) => event.type === 'lifecycle.session.bound')
     .map(({ data }) => data['session_id']);
 
-// What the service was told when it last heard the first of these words.
+// The last request to the service that contains the first of these texts.
 function expectSent({ model }: RealBench, words: readonly [string, ...string[]], never: readonly string[] = []): void {
   const sent = model.requests
     .map(({ body }) => JSON.stringify(body['input']))
@@ -24,7 +24,7 @@ function expectSent({ model }: RealBench, words: readonly [string, ...string[]],
 
 async function fork(bench: RealBench, source: RunRecord, prompt: string): Promise<RunRecord> {
   const { run_id: runId } = await bench.orchestrator.fork(source.run_id, { prompt });
-  const run = await bench.settled(runId);
+  const run = await bench.waitUntilIdle(runId);
   expect(run.error).toBeNull();
   expect(run.spec).toMatchObject({
     engine: source.spec.engine,
@@ -73,10 +73,12 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const waiting = await fork(bench, ended, 'Only in the copy. [[ask Which port?]]');
     expect(waiting.status).toBe('waiting_user');
     expectSent(bench, ['Only in the copy.', 'Begin.', 'output of a tool']);
-    expect((await bench.data.store.loadPending(waiting.run_id))?.question).toMatchObject({ prompt: 'Which port?' });
+    expect((await bench.data.store.loadPendingInteraction(waiting.run_id))?.question).toMatchObject({
+      prompt: 'Which port?',
+    });
 
     const { run_id: heir } = await bench.orchestrator.continueFrom(ended.run_id, { prompt: 'Go on. [[done 2]]' });
-    expect(await bench.settled(heir)).toMatchObject({ status: 'succeeded', result: 2 });
+    expect(await bench.waitUntilIdle(heir)).toMatchObject({ status: 'succeeded', result: 2 });
     expectSent(bench, ['Go on.', 'Begin.'], ['Only in the copy.']);
     await bench.orchestrator.delete(heir);
     await bench.orchestrator.delete(ended.run_id);
@@ -94,7 +96,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     expectSent(bench, ['A copy of the copy.', 'Begin.', 'output of a tool', 'Only in the copy.', 'Port 5432']);
     await bench.orchestrator.delete(waiting.run_id);
     const { run_id: last } = await bench.orchestrator.continueFrom(again.run_id, { prompt: 'The end. [[done 5]]' });
-    expect(await bench.settled(last)).toMatchObject({ status: 'succeeded', result: 5 });
+    expect(await bench.waitUntilIdle(last)).toMatchObject({ status: 'succeeded', result: 5 });
     expectSent(bench, ['The end.', 'Begin.', 'Only in the copy.', 'A copy of the copy.']);
   });
 
@@ -113,9 +115,11 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
       engine,
       execution_mode: 'interactive',
     });
-    const { interaction_id: id } = (await bench.data.store.loadPending(waiting.run_id)) ?? { interaction_id: '' };
+    const { interaction_id: id } = (await bench.data.store.loadPendingInteraction(waiting.run_id)) ?? {
+      interaction_id: '',
+    };
     const before = bench.model.requests.length;
-    // At work until the copy has done something.
+    // Works until the copy has done something.
     await bench.orchestrator.reply(waiting.run_id, {
       interaction_id: id,
       response: 'Postgres, please [[tool until [ -e enough ]; do sleep 0.1; done]][[done 1]]',
@@ -124,7 +128,11 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const forked = await fork(bench, waiting, 'Only in the copy. [[tool touch enough]][[done 2]]');
     expect(forked).toMatchObject({ status: 'succeeded', result: 2 });
     expectSent(bench, ['Only in the copy.', 'Set it up.', 'Which database?']);
-    expect(await bench.settled(waiting.run_id)).toMatchObject({ status: 'succeeded', result: 1, attempt_number: 2 });
+    expect(await bench.waitUntilIdle(waiting.run_id)).toMatchObject({
+      status: 'succeeded',
+      result: 1,
+      attempt_number: 2,
+    });
     const done = await bench.events(waiting.run_id);
     expect(JSON.stringify(done)).not.toContain('Only in the copy.');
   });

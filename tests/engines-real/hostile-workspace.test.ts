@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openRealBench, type RealBench } from './real-bench.js';
 
-// Each trap that springs leaves a file of its name.
+// Each trap that is triggered leaves a file with its name.
 function layTraps({ root, cwd, engine }: RealBench): () => string[] {
   const sprung = join(root, 'sprung');
   mkdirSync(sprung);
@@ -116,11 +116,11 @@ describe.each(['codex', 'gemini', 'opencode'] as const)('%s', (engine) => {
     expect(sprung()).toEqual([]);
     expect(readdirSync(bench.cwd)).toEqual(before);
     expect(run.status).toBe('waiting_user');
-    expect((await bench.data.store.loadPending(run.run_id))?.question).toMatchObject({
+    expect((await bench.data.store.loadPendingInteraction(run.run_id))?.question).toMatchObject({
       prompt: 'Which?',
       channel: 'tool',
     });
-    // The same when it goes on: nothing of what was allowed is restored by a resume.
+    // The same after a resume: it restores no permission.
     await bench.reply(run.run_id, 'a');
     expect(sprung()).toEqual([]);
     expect(readdirSync(bench.cwd)).toEqual(before);

@@ -19,7 +19,7 @@ const REPLIES = [
   '--help',
   ' two  spaces\n\ttab',
 ];
-// What a command, a file, an agent or a skill of that name would bring in.
+// The content that a command, a file, an agent or a skill of that name would add.
 const BROUGHT = /NOTE-CONTENT|COMMAND-CONTENT|HELPER-CONTENT/;
 
 function plant({ root, cwd }: RealBench): void {
@@ -40,7 +40,7 @@ function plant({ root, cwd }: RealBench): void {
   }
 }
 
-// The last words of the person, in any of the formats of the services.
+// The last text of the person, in any of the formats of the services.
 function lastWords(bench: RealBench, marker: string): string[] {
   const texts: string[] = [];
   const walk = (value: unknown): void => {

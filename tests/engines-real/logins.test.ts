@@ -1,4 +1,4 @@
-// By which key the real CLIs are let in, where Parley has a hand in it.
+// Which key the real CLIs log in with, if Parley is involved in the choice.
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -8,8 +8,8 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { openRealBench } from './real-bench.js';
 
-// The key with which Codex comes to a service that is OpenAI's to it, and lets nobody in: no variable is named in the
-// settings.
+// The key that Codex uses for a service that it treats as OpenAI; the service refuses everyone. The settings name no
+// variable.
 async function keyFrom(env: Record<string, string>, login?: object): Promise<string | undefined> {
   const seen: (string | undefined)[] = [];
   const service = createServer((request, response) => {
@@ -80,11 +80,11 @@ test.each([-3600, 200])(
   async (left) => {
     const renewals: string[] = [];
     const good = tokenFor(36_000);
-    // A token to renew by counts once.
+    // A refresh token can be used once.
     const service = createServer(async (request, response) => {
-      const { refresh_token: given } = JSON.parse(await text(request)) as { refresh_token: string };
-      renewals.push(given);
-      if (given !== 'first' || renewals.length > 1)
+      const { refresh_token: refreshToken } = JSON.parse(await text(request)) as { refresh_token: string };
+      renewals.push(refreshToken);
+      if (refreshToken !== 'first' || renewals.length > 1)
         return void response.writeHead(400).end('{"error":"invalid_grant"}');
       response
         .writeHead(200, { 'content-type': 'application/json' })

@@ -19,7 +19,7 @@ interface Parked {
   readonly handle: EngineSessionHandle;
 }
 
-// A run that waits; answered, it would make a file.
+// A waiting run that would make a file after an answer.
 async function park(engine: RealEngine, options?: BenchOptions): Promise<Parked> {
   const bench = await openRealBench(engine, options);
   const run = await bench.play('[[ask Which?]][[file never.txt]][[done 1]]', { execution_mode: 'interactive' });
@@ -29,17 +29,17 @@ async function park(engine: RealEngine, options?: BenchOptions): Promise<Parked>
   return { bench, run, handle };
 }
 
-// As if what is stored had been changed.
+// As if the stored data had been changed.
 async function changeHandle({ bench, run }: Parked, handle: EngineSessionHandle): Promise<void> {
   await bench.data.store.append(change(run, { now: run.updated_at, handle }));
 }
 
 async function expectNothingDone(
   { bench, run }: Parked,
-  { cwd = bench.cwd, found = [] as readonly string[] } = {},
+  { cwd = bench.cwd, found: findings = [] as readonly string[] } = {},
 ): Promise<void> {
   const asked = bench.model.requests.length;
-  expect(await bench.reply(run.run_id, 'A', found)).toMatchObject(FAILED);
+  expect(await bench.reply(run.run_id, 'A', findings)).toMatchObject(FAILED);
   expect(bench.model.requests).toHaveLength(asked);
   expect(readdirSync(cwd)).not.toContain('never.txt');
 }
@@ -47,7 +47,7 @@ async function expectNothingDone(
 const spawnedIn = async ({ bench, run }: Parked) =>
   (await bench.events(run.run_id)).filter(({ event }) => event.type === 'lifecycle.process.spawned').length;
 
-// Begins a new conversation where it was to continue one, and says nothing about it.
+// Starts a new conversation instead of continuing one, without reporting it.
 function writeForgetful(root: string, engine: RealEngine): string {
   const path = join(root, 'forgetful');
   const word = { codex: 'resume', gemini: '--resume', opencode: '--session' }[engine];
@@ -95,7 +95,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     const { bench, run } = await park(engine, {
       env: (root) => ({ [`PARLEY_${engine.toUpperCase()}_BIN`]: writeForgetful(root, engine) }),
     });
-    // The model hesitates for longer than it takes to see that the id is another.
+    // The model waits longer than it takes to detect the other id.
     expect(await bench.reply(run.run_id, 'Go on. [[answer Well.]][[sleep 20000]][[file never.txt]]')).toMatchObject(
       FAILED,
     );

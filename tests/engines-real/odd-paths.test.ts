@@ -1,4 +1,4 @@
-// A data directory may have any name: no engine takes a part of it for a variable, a file to read, or two words.
+// A data directory may have any name: no engine reads a part of it as a variable, a file to include, or two words.
 import { describe, expect, test } from 'vitest';
 import { openRealBench, REAL_ENGINES } from './real-bench.js';
 
@@ -11,7 +11,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
       const bench = await openRealBench(engine, { oddly: ODD });
       const run = await bench.play('[[ask Which?|a|b]][[done 1]]', { execution_mode: 'interactive', permission });
       expect(run.status).toBe('waiting_user');
-      expect((await bench.data.store.loadPending(run.run_id))?.question).toMatchObject({
+      expect((await bench.data.store.loadPendingInteraction(run.run_id))?.question).toMatchObject({
         prompt: 'Which?',
         channel: 'tool',
       });

@@ -1,5 +1,5 @@
-// The OpenAPI document as strangers take it: valid by the official schema of 3.1, and a client generated from it by a
-// public generator compiles. The tools come from npm into .cache/; that is why this is not among the tests that need no
+// The OpenAPI document read by independent tools: it is valid by the official schema of 3.1, and a client generated
+// from it by a public generator compiles. The tools come from npm into .cache/, so this is not among the tests without
 // network.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -67,7 +67,7 @@ test(
         join(folder, 'use.ts'),
       );
     expect(compile()).toEqual({ code: 0, output: '' });
-    // It does check: what no run has is refused.
+    // Proves that the client checks: a value that no run has is refused.
     writeFileSync(join(folder, 'use.ts'), USE.replace('run.run_id', 'run.nonsense'));
     expect(compile().output).toContain('nonsense');
   },

@@ -1,11 +1,11 @@
-// The real OpenCode against its scripted model: what Parley builds on, seen without Parley.
+// The real OpenCode against its scripted model: the behaviour that Parley relies on, tested without Parley.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { endChild, run, sitDown, start, type Desk, type Ran } from './real-cli.js';
 
-// With a title of ours the model is not asked for one.
+// With a title from us, the model receives no request for one.
 const argsOf = (desk: Desk, session?: string) => [
   'run',
   '--format',
@@ -73,8 +73,7 @@ test('asks twice by the MCP tool, exits each time, and new processes continue wi
 });
 
 test.each([
-  // Six requests: it believes the service that asks to be tried again at once. Without that word it takes over a
-  // minute.
+  // Six requests: it follows the service's hint to retry at once. Without that header it takes over a minute.
   ['http 500 1', 500, 6],
   ['http 429 1', 429, 6],
   ['http 401', 401, 1],
@@ -91,7 +90,7 @@ test.each([
   expect(desk.model.requests).toHaveLength(requests);
 });
 
-test('[[cut]] is tried again without a word', async () => {
+test('[[cut]] is tried again silently', async () => {
   const desk = await sitDown('opencode');
   const child = start(desk, argsOf(desk), '[[cut]]');
   await desk.model.received(2);

@@ -1,4 +1,4 @@
-// The process trees of the real CLIs: nothing of them survives a cancel or a timeout, and two runs never meet.
+// The process trees of the real CLIs: nothing of them survives a cancel or a timeout, and two runs never interfere.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { listMarked } from '../../src/process/process-table.js';
@@ -24,8 +24,8 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// Longer than it takes to get to the command, shorter than the ten seconds after which Codex lets a command run beside
-// its turn.
+// Longer than the time until the command starts, shorter than the ten seconds after which Codex lets a command run in
+// the background.
 const TURN_SEC = { codex: 7, gemini: 15, opencode: 30 };
 
 describe.each(REAL_ENGINES)('%s', (engine) => {
@@ -43,7 +43,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     expect(await bench.orchestrator.cancel(runId)).toMatchObject({ status: 'canceled' });
     expect(isRunning(command)).toBe(false);
     expect(listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`))).toEqual([]);
-    await bench.settled(runId);
+    await bench.waitUntilIdle(runId);
   });
 
   test('timed out in the middle of a shell command leaves no process of its tree', async () => {
@@ -58,7 +58,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
       runtime_options: { turn_timeout_sec: TURN_SEC[engine] },
     });
     await until(() => isRunning(command));
-    expect(await bench.settled(runId)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
+    expect(await bench.waitUntilIdle(runId)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
     expect(isRunning(command)).toBe(false);
     expect(listMarked().filter(({ mark }) => mark?.startsWith(`${runId}/`))).toEqual([]);
   });

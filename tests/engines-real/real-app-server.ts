@@ -48,7 +48,7 @@ export async function openDesk(): Promise<Desk> {
 export const paramsOf = (event: ServerEvent): JsonObject => ('params' in event ? (event.params as JsonObject) : {});
 export const turnIn = (event: ServerEvent): JsonObject => paramsOf(event).turn as JsonObject;
 
-// The next event of a thread with this method, or the end of the server.
+// Waits for the next event of a thread with this method, or for the end of the server.
 export async function next(
   server: CodexAppServer,
   threadId: string,
@@ -61,7 +61,7 @@ export async function next(
   throw new Error(`the server ended without ${method}`);
 }
 
-// Everything until now, of the given thread.
+// All events so far of the given thread.
 export function eventsOf(server: CodexAppServer, threadId: string): JsonObject[] {
   return readLines(server.recording.events).filter(
     (line) => (line.params as JsonObject | undefined)?.threadId === threadId,
@@ -80,7 +80,7 @@ export async function newThread(server: CodexAppServer, params: ThreadStartParam
   return thread.id;
 }
 
-// One turn to its end: its last event.
+// Runs one turn to its end and returns its last event.
 export async function play(server: CodexAppServer, threadId: string, prompt: string): Promise<ServerEvent> {
   const { turn } = await server.turns.start(threadId, prompt);
   for await (const event of server.events({ from: server.recordedFrom })) {
@@ -99,7 +99,7 @@ export function commandsOf(server: CodexAppServer): number[] {
     .filter((pid) => commandLineOf(pid).startsWith('sleep\0'));
 }
 
-// Empty for one that is gone.
+// Empty for a process that has exited.
 function commandLineOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');

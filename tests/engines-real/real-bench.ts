@@ -1,5 +1,5 @@
-// Parley on a real CLI, in this process: an orchestrator with the host that the command line uses, on the machine of a
-// person.
+// Parley on a real CLI, in this process: an orchestrator with the engine runtime of the command line, on a simulated
+// user's machine.
 import { singleHost } from '../../src/ownership/single-host.js';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect } from 'vitest';
@@ -34,10 +34,10 @@ export interface RealBench extends Bench {
   readonly modelName: string;
   create(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
   play(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
-  // `found`: what verify must find, where the test itself has changed something.
-  settled(runId: string, found?: readonly string[]): Promise<RunRecord>;
+  // `findings`: what verify must report, if the test itself has changed something.
+  waitUntilIdle(runId: string, findings?: readonly string[]): Promise<RunRecord>;
   pending(runId: string): Promise<InteractionRecord>;
-  reply(runId: string, response: Json, found?: readonly string[]): Promise<RunRecord>;
+  reply(runId: string, response: Json, findings?: readonly string[]): Promise<RunRecord>;
   events(runId: string): Promise<RaspEvent[]>;
 }
 
@@ -47,16 +47,16 @@ afterEach(async () => {
 });
 
 export interface BenchOptions {
-  // What the name of the folder has, beside letters.
+  // Special characters in the name of the folder.
   readonly oddly?: string;
-  // What this person has set beside; undefined: what they have not.
+  // Additional settings of this user; undefined removes one.
   readonly env?: (root: string) => Readonly<Record<string, string | undefined>>;
-  // The engine of the runs, where it is another one that starts the same program.
+  // The engine of the runs, if another engine uses the same program.
   readonly runsOn?: 'codex-app-server';
-  // Of the orchestrator; the engine has its own.
+  // The environment of the orchestrator; the engine has its own.
   readonly timers?: Timers;
   readonly settings?: Pick<Partial<OrchestratorSettings>, 'slots' | 'residents'>;
-  // sessions.sticky is on; what the probe finds may be said instead.
+  // Whether sessions.sticky is on; the result of the probe can be replaced.
   readonly sticky?: { readonly resumes?: boolean };
 }
 
@@ -113,21 +113,21 @@ export async function openRealBench(
         permission: 'full',
         ...rest,
       }),
-    play: async (prompt, rest) => bench.settled((await bench.create(prompt, rest)).run_id),
-    settled: async (runId, found) => {
-      await orchestrator.settled(runId);
+    play: async (prompt, rest) => bench.waitUntilIdle((await bench.create(prompt, rest)).run_id),
+    waitUntilIdle: async (runId, findings) => {
+      await orchestrator.waitUntilIdle(runId);
       expect(failures).toEqual([]);
-      return expectSound(bench, runId, found);
+      return expectSound(bench, runId, findings);
     },
     pending: async (runId) => {
-      const pending = await data.store.loadPending(runId);
+      const pending = await data.store.loadPendingInteraction(runId);
       if (!pending) throw new Error(`${runId} asks nothing`);
       return pending;
     },
-    reply: async (runId, response, found) => {
+    reply: async (runId, response, findings) => {
       const { interaction_id: id } = await bench.pending(runId);
       await orchestrator.reply(runId, { interaction_id: id, response });
-      return bench.settled(runId, found);
+      return bench.waitUntilIdle(runId, findings);
     },
     events: async (runId) =>
       (await data.store.readJournal(runId, 'rasp', { limit: 1_000_000 })).map((line) => JSON.parse(line) as RaspEvent),

@@ -1,5 +1,5 @@
-// The real CLIs without Parley, each test at a desk of its own: a private home with the offline configuration, a
-// workspace, a scripted model. Nothing outside is touched, and no child outlives its test.
+// The real CLIs without Parley. Each test has its own private home with the offline configuration, a workspace and a
+// scripted model. Nothing outside is touched, and no child outlives its test.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { startOpencodeModel } from '../models/opencode-model.js';
 
 const START = { codex: startCodexModel, gemini: startGeminiModel, opencode: startOpencodeModel };
 const ASK_SERVER = fileURLToPath(new URL('ask-server.mjs', import.meta.url));
-// Many times what any of them needs; then it is killed, and the test sees the signal.
+// Far longer than any of them needs; then the child is killed, and the test sees the signal.
 const LIMIT_MS = 90_000;
 
 export interface Desk {
@@ -27,7 +27,7 @@ export interface Desk {
   readonly home: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  // What ask_human was called with.
+  // The arguments of ask_human.
   readonly asked: () => JsonObject[];
 }
 
@@ -56,7 +56,7 @@ export async function sitDown(engine: RealEngine): Promise<Desk> {
   const [home, cwd, asked] = [join(root, 'home'), join(root, 'work'), join(root, 'asked.jsonl')];
   for (const folder of [home, cwd]) mkdirSync(folder);
   const mcp: McpServer = { name: 'desk', command: [process.execPath, ASK_SERVER], env: { ASKED: asked } };
-  // The shell of the tools and Node, nothing else of the environment.
+  // The shell for the tools, and Node; nothing else of the environment.
   const env = {
     PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
     LANG: 'C.UTF-8',
@@ -76,7 +76,7 @@ export async function run(desk: Desk, args: readonly string[], prompt: string): 
   return finish(start(desk, args, prompt));
 }
 
-// The prompt goes by stdin, which is then closed: all three read it to its end.
+// The prompt is written to stdin, which is then closed: all three read it to its end.
 export function start({ engine, cwd, env }: Desk, args: readonly string[], prompt: string): ChildProcess {
   const [file = '', ...first] = ENGINE_PROGRAMS[engine];
   const child = spawn(file, [...first, ...args], {
@@ -99,7 +99,7 @@ async function finish(child: ChildProcess): Promise<Ran> {
   return { code, signal, stdout, stderr, lines: toObjects(stdout) };
 }
 
-// With all of its process group.
+// Includes all of its process group.
 export async function endChild(child: ChildProcess): Promise<void> {
   children.delete(child);
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -1,6 +1,5 @@
-// A person on a machine of their own: a home whose settings point to a scripted model, a working folder, a data
-// directory, and the real CLI as npm put it there, all in one folder. Nothing of this machine's own environment is in
-// theirs.
+// A user with their own machine, all in one folder: a home whose settings point to a scripted model, a working folder,
+// a data directory, and the real CLI as npm installs it. Nothing of this machine's own environment is in it.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -13,7 +12,7 @@ import { startOpencodeModel } from '../models/opencode-model.js';
 
 const START = { codex: startCodexModel, gemini: startGeminiModel, opencode: startOpencodeModel };
 export const MODEL_NAMES = { codex: CODEX_MODEL, gemini: GEMINI_MODEL, opencode: OPENCODE_MODEL };
-// The key of the scripted service of Codex; the others are known to Parley.
+// The key of the scripted service of Codex; Parley knows the others.
 export const PERSON_SETTINGS = { env_passthrough: ['SCRIPTED_API_KEY'] };
 
 export interface Person {
@@ -27,7 +26,7 @@ export interface Person {
   readonly model: ModelServer;
 }
 
-// What npm links into its folder of programs: a script, behind which Parley finds the program itself.
+// The script that npm links into its folder of programs; Parley finds the program behind it.
 function npmProgram(engine: RealEngine): string {
   return fileURLToPath(new URL(`../../.cache/engines/node_modules/.bin/${engine}`, import.meta.url));
 }

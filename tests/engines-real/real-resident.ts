@@ -1,5 +1,5 @@
-// Runs of the resident engine on the real Codex: what of them is stored, what their processes cost, what their commands
-// have done.
+// Runs of the resident engine on the real Codex: their stored data, the cost of their processes, the effects of their
+// commands.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -14,7 +14,7 @@ import { processesOf } from '../support/orchestrated.js';
 import { openRealBench, type BenchOptions, type RealBench } from './real-bench.js';
 
 export const ENGINE = 'codex-app-server';
-// A command that asks for leave is asked about only where it may not do everything anyway.
+// A command that asks for permission causes a question only if the agent does not have full access.
 export const ASKS = { execution_mode: 'interactive', permission: 'workspace-write' } as const;
 
 export function openResidents(options: Omit<BenchOptions, 'runsOn'> = {}): Promise<RealBench> {
@@ -34,13 +34,13 @@ export function readLog(dataDir: string, runId: string, stream: StreamName = 'st
   return existsSync(path) ? readFileSync(path) : Buffer.alloc(0);
 }
 
-// What commands have written: none, before the first.
+// The output of commands; none before the first.
 export function linesIn(folder: string, name: string): string[] {
   const path = join(folder, name);
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
 }
 
-// The log, read once more, slice by slice as the turns ended, gives the events that are stored.
+// Reads the log again, slice by slice as the turns ended, and expects the stored events.
 export function expectSameParsed(dataDir: string, runId: string, events: readonly RaspEvent[]): void {
   const engine = findEngine(ENGINE);
   const logs = { stdout: readLog(dataDir, runId), stderr: readLog(dataDir, runId, 'stderr') };
@@ -80,12 +80,12 @@ function versionIn(events: readonly RaspEvent[], attempt: number): string | unde
   return typeof version === 'string' ? version : undefined;
 }
 
-// As soon as nothing of the run is there.
+// Resolves as soon as no process of the run is left.
 export async function expectNoProcess(runId: string): Promise<void> {
   await expect.poll(() => processesOf(runId), { timeout: 10_000 }).toEqual([]);
 }
 
-// Of all processes of a run, in MB.
+// The memory of all processes of a run, in MB.
 export function memoryOf(runId: string): number {
   const kilobytes = processesOf(runId).map((pid) => Number(/^VmRSS:\s+(\d+)/m.exec(readStatus(pid))?.[1] ?? 0));
   return Math.round(kilobytes.reduce((sum, each) => sum + each, 0) / 1024);
@@ -99,5 +99,5 @@ function readStatus(pid: number): string {
   }
 }
 
-// What the service was told, as text.
+// The requests to the service, as text.
 export const sentTo = ({ model }: Pick<RealBench, 'model'>): string => JSON.stringify(model.requests.at(-1)?.body);

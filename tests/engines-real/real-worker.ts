@@ -38,11 +38,11 @@ export async function openSite(engine: RealEngine, settings: JsonObject = {}): P
 export interface Worker {
   readonly runId: string;
   readonly pid: number;
-  // By SIGKILL: it can put nothing in order.
+  // With SIGKILL, so it cannot clean up.
   kill(): Promise<void>;
 }
 
-// Stays until it is killed, also when nothing is left to do.
+// Stays until it is killed, even when no work is left.
 export async function startWorker({ env, root, data }: Person, job: Job): Promise<Worker> {
   const child = spawn(process.execPath, [ENTRY, 'work'], {
     cwd: root,
@@ -82,11 +82,11 @@ export function createJob({ engine, cwd }: Person, prompt: string, rest: Partial
 }
 
 export async function replyJob(person: Person, runId: string, response: Json): Promise<Job> {
-  const pending = await look(person, ({ store }) => store.loadPending(runId));
+  const pending = await look(person, ({ store }) => store.loadPendingInteraction(runId));
   return { type: 'reply', run_id: runId, reply: { interaction_id: pending?.interaction_id ?? '', response } };
 }
 
-// From beside: the worker may be there or not.
+// Reads from another process, whether or not the worker runs.
 export async function look<T>(person: Person, at: (data: DataDir) => Promise<T>): Promise<T> {
   const data = await openForReading(person.data);
   if (!data) throw new Error('nothing is stored yet');
@@ -97,11 +97,11 @@ export async function look<T>(person: Person, at: (data: DataDir) => Promise<T>)
   }
 }
 
-// The run once it has no turn under way; everything that is stored of it fits together.
+// The run once it has no turn in progress; checks that all its stored data is consistent.
 export async function settledRun(person: Person, runId: string): Promise<RunRecord> {
   const run = await until(async () => {
-    const found = await look(person, ({ store }) => store.loadRun(runId));
-    return found && found.status !== 'queued' && found.status !== 'running' ? found : undefined;
+    const run = await look(person, ({ store }) => store.loadRun(runId));
+    return run && run.status !== 'queued' && run.status !== 'running' ? run : undefined;
   }, 'the end of a turn');
   const checks = await look(person, ({ store, path }) =>
     verifyRun(store, path, run, { waitForFiles: waitForFiles(systemTimers, async () => hasWriter(path)) }),
@@ -115,7 +115,7 @@ export async function eventsOf(person: Person, runId: string): Promise<RaspEvent
   return lines.map((line) => JSON.parse(line) as RaspEvent);
 }
 
-// Command lines of whatever belongs to a run: it has its mark in the environment, or names a path of this person (the
+// Command lines of all processes of a run: those with its mark in the environment, or with a path of this user (the
 // question tool, which some engines start without their environment).
 export function processesOf({ root }: Person, runId: string): string[] {
   return readdirSync('/proc')
@@ -128,7 +128,7 @@ export function processesOf({ root }: Person, runId: string): string[] {
     });
 }
 
-// Empty where there is nothing to read: gone, a zombie, or of somebody else.
+// Empty if it cannot be read: exited, a zombie, or of another user.
 function read(path: string): string {
   try {
     return readFileSync(path, 'latin1');
@@ -139,8 +139,8 @@ function read(path: string): string {
 
 export async function until<T>(find: () => T | undefined | Promise<T | undefined>, what: string): Promise<T> {
   for (const limit = Date.now() + LIMIT_MS; Date.now() < limit; await pause(LOOK_MS)) {
-    const found = await find();
-    if (found !== undefined) return found;
+    const value = await find();
+    if (value !== undefined) return value;
   }
   throw new Error(`waited in vain for ${what}`);
 }

@@ -14,15 +14,15 @@ const GIVES_UP = {
   gemini: 'ENGINE_TURN_FAILED',
   opencode: 'ENGINE_IDLE_TIMEOUT',
 } as const;
-// Measured on two shared cores: Codex gives up after 26 s at most (30 requests), Gemini after 21 s (3 requests, in
-// silence), OpenCode after more than a minute (6 requests, in silence).
+// Measured on two shared cores: Codex gives up after 26 s at most (30 requests), Gemini after 21 s (3 requests, without
+// output), OpenCode after more than a minute (6 requests, without output).
 const LIMITS = {
   codex: { turn_timeout_sec: 90, idle_timeout_sec: 30 },
   gemini: { turn_timeout_sec: 90, idle_timeout_sec: 60 },
   opencode: { turn_timeout_sec: 90, idle_timeout_sec: 20 },
 };
 
-// The bytes that an event names, cut out of the stored log.
+// The bytes that an event refers to, cut out of the stored log.
 function bytesOf(bench: RealBench, runId: string, { raw_ref: ref }: RaspEvent): string {
   if (!ref) return '';
   return readFileSync(runFolder(bench.data.path, runId).attempt(ref.attempt_number).logs[ref.stream])
@@ -38,7 +38,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     const events = await bench.events(run.run_id);
     const [started] = of(events, 'lifecycle.turn.started');
     expect(started?.data['engine_version']).toMatch(/^\d+\.\d+\.\d+$/);
-    // npm put a script there; behind that of Codex and of OpenCode is the program itself.
+    // npm installed a script there; behind that of Codex and of OpenCode is the program itself.
     const argv = (started?.data['argv'] ?? []) as string[];
     expect(realpathSync(argv[0] ?? '')).toBe(realpathSync(ENGINE_PROGRAMS[engine].at(-1) ?? ''));
     expect(of(events, 'lifecycle.session.bound')).toHaveLength(1);
@@ -58,7 +58,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     const [file] = of(events, 'artifact.file.changed');
     expect(String(file?.data['path'])).toMatch(/made\.txt$/);
     expect(existsSync(join(bench.cwd, 'made.txt'))).toBe(true);
-    // Each comes from a line that speaks of it.
+    // Each comes from a line that mentions it.
     if (shell) expect(bytesOf(bench, run.run_id, shell)).toContain('the output');
     const calls = events.filter(
       ({ event, correlation }) =>
@@ -67,10 +67,10 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     expect([file, ...calls].map((event) => (event ? bytesOf(bench, run.run_id, event) : '')).join('')).toContain(
       'made.txt',
     );
-    // Every call that has ended had begun, with its input.
+    // Every call that has ended had started, with its input.
     const started = of(events, 'tool.call.started');
     for (const { correlation } of tools)
-      expect(started.filter(({ correlation: begun }) => begun.item_id === correlation.item_id)).toHaveLength(1);
+      expect(started.filter(({ correlation: start }) => start.item_id === correlation.item_id)).toHaveLength(1);
     expect(JSON.stringify(started.find(({ data }) => data['kind'] === 'command')?.data['input'])).toContain(
       'the output',
     );
@@ -89,7 +89,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
     });
   });
 
-  // The engine itself gives up within the limits, or is ended by them.
+  // The engine itself gives up within the limits, or they end it.
   test.each(['http 500', 'http 429', 'cut'])(
     'a service that answers with %s fails the run with its code, within the limits',
     async (what) => {
@@ -127,7 +127,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
   });
 });
 
-// The only one of them that believes a service which says how soon to try again.
+// Only this one follows the service's hint about when to retry.
 test.each(['http 500 1', 'http 429 1'])('opencode gives up soon on a service that answers with %s', async (what) => {
   const bench = await openRealBench('opencode');
   expect(await bench.play(`[[${what}]]`, { runtime_options: { idle_timeout_sec: 60 } })).toMatchObject({

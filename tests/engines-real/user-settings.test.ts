@@ -10,7 +10,7 @@ function put({ root }: RealBench, path: string, text: string): void {
 }
 
 const channelOf = async (bench: RealBench, runId: string) =>
-  (await bench.data.store.loadPending(runId))?.question['channel'];
+  (await bench.data.store.loadPendingInteraction(runId))?.question['channel'];
 
 test('gemini: settings with comments choose the login; a list of allowed servers keeps the question tool', async () => {
   const bench = await openRealBench('gemini');
@@ -69,9 +69,9 @@ test('opencode: commits are its user’s, though their git settings lie in a fol
   put(bench, '.config/git/config', '[user]\n\tname = Ann from XDG\n');
   put(bench, '.gitconfig', '[user]\n\temail = ann@home\n');
   await bench.play('[[tool git config user.name; git config user.email]][[done 1]]');
-  const told = JSON.stringify(bench.model.requests.at(-1)?.body);
-  expect(told).toContain('Ann from XDG');
-  expect(told).toContain('ann@home');
+  const lastRequest = JSON.stringify(bench.model.requests.at(-1)?.body);
+  expect(lastRequest).toContain('Ann from XDG');
+  expect(lastRequest).toContain('ann@home');
 });
 
 test('gemini: unreadable settings fail the run with a code and the file name, and are not replaced', async () => {

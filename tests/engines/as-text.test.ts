@@ -5,15 +5,15 @@ import { asText } from '../../src/engines/as-text.js';
 import { runs } from '../support/runs.js';
 
 const FILES = new Set(['README.md', 'src/a.ts', '/etc/hosts', 'my file.txt']);
-const text = (given: string): string => asText(given, (path) => FILES.has(path));
+const escape = (text: string): string => asText(text, (path) => FILES.has(path));
 
-// What Gemini CLI 0.61 looks for.
+// The pattern of Gemini CLI 0.61.
 const GEMINI_AT = /(?<!\\)@(?:(?:"(?:[^"]*)")|(?:\\.|[^ \t\n\r,;!?()[\]{}.]|\.(?!$|[ \t\n\r])))+/g;
 
 test.each(['/quit', '/init', '/deploy now\nplease', '//', '/'])(
   '%j gets a space in front, so it is no command',
-  (given) => {
-    expect(text(given)).toBe(` ${given}`);
+  (text) => {
+    expect(escape(text)).toBe(` ${text}`);
   },
 );
 
@@ -28,8 +28,8 @@ test.each([
   ['@helper do it', '\\@helper do it'],
   ['@docs://page', '\\@docs://page'],
   ['/quit @README.md', ' /quit \\@README.md'],
-])('%j becomes %j', (given, expected) => {
-  expect(text(given)).toBe(expected);
+])('%j becomes %j', (text, expected) => {
+  expect(escape(text)).toBe(expected);
 });
 
 test.each([
@@ -45,8 +45,8 @@ test.each([
   '\\@README.md',
   '@nothing.here',
   'ünï 漢字 🚀',
-])('%j stays as it is', (given) => {
-  expect(text(given)).toBe(given);
+])('%j stays as it is', (text) => {
+  expect(escape(text)).toBe(text);
 });
 
 test('for any text: no command or file reference is left; only spaces and backslashes are added', () => {
@@ -57,14 +57,14 @@ test('for any text: no command or file reference is left; only spaces and backsl
   fc.assert(
     fc.property(
       fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('')),
-      (given) => {
-        const result = text(given);
+      (text) => {
+        const result = escape(text);
         expect(result.startsWith('/')).toBe(false);
         for (const [word] of result.matchAll(GEMINI_AT)) {
           const name = word.slice(1).replace(/\\(.)/g, '$1');
           expect(FILES.has(name) || FILES.has(name.replaceAll('"', ''))).toBe(false);
         }
-        expect(result.replaceAll('\\', '').replace(/^ /, '')).toBe(given.replaceAll('\\', '').replace(/^ /, ''));
+        expect(result.replaceAll('\\', '').replace(/^ /, '')).toBe(text.replaceAll('\\', '').replace(/^ /, ''));
       },
     ),
     { numRuns: runs(2000) },
@@ -73,8 +73,8 @@ test('for any text: no command or file reference is left; only spaces and backsl
 
 test('a text with a million @ looks few of them up', () => {
   let lookups = 0;
-  const given = Array.from({ length: 1_000_000 }, (_, index) => `@f${index}.x`).join(' ');
-  const result = asText(given, () => (lookups += 1) < 0);
+  const text = Array.from({ length: 1_000_000 }, (_, index) => `@f${index}.x`).join(' ');
+  const result = asText(text, () => (lookups += 1) < 0);
   expect(lookups).toBeLessThan(1000);
   expect(result).toContain('\\@f999999.x');
 });

@@ -15,7 +15,7 @@ function request(method: string, params: JsonObject): NativeRequest {
   return read;
 }
 
-// That nobody has interrupted it, whatever Codex says.
+// The note that nobody has interrupted it, despite the message of Codex.
 const CUT_OFF = '(Your turn was cut off only because it waited long for this answer; nobody wanted you to stop.)';
 const parsed = (text: string) => JSON.parse(text) as JsonObject;
 
@@ -217,7 +217,7 @@ describe('a form', () => {
     expect(buildAnswer(asked, response)).toEqual(answer);
   });
 
-  // As what is decided by silence is, and what a program sends that never saw the form.
+  // Like an automatic decision, or the answer of a program that never saw the form.
   test.each<Json>(['x', '', true, false, 0, 1, null, [], ['x'], [{ a: true }]])(
     '%j fills no form, not even one of a single field',
     (response) => {
@@ -248,7 +248,7 @@ describe('answers to questions of the agent', () => {
     ['several texts', input('q1'), ['Red', 'Blue'], '{"q1":{"answers":["Red","Blue"]}}'],
     ['by its id', input('q1'), { q1: 'Blue' }, '{"q1":{"answers":["Blue"]}}'],
     ['several by its id', input('q1'), { q1: ['Red', 5] }, '{"q1":{"answers":["Red","5"]}}'],
-    ['what is no text', input('q1'), { color: 'Blue' }, '{"q1":{"answers":["{\\"color\\":\\"Blue\\"}"]}}'],
+    ['an answer that is not text', input('q1'), { color: 'Blue' }, '{"q1":{"answers":["{\\"color\\":\\"Blue\\"}"]}}'],
     ['nothing', input('q1'), null, '{"q1":{"answers":["null"]}}'],
     ['each by its id', input('a', 'b'), { a: 'x', b: true }, '{"a":{"answers":["x"]},"b":{"answers":["true"]}}'],
     ['one of two', input('a', 'b'), { b: 'y', c: 'z' }, '{"a":{"answers":[]},"b":{"answers":["y"]}}'],
@@ -374,7 +374,7 @@ describe('a decision is used in another process', () => {
     ['about permissions', true, { kind: 'permissions', permissions: { network: { enabled: true } } }],
     ['about a change that was not seen', false, { kind: 'file_change', item_id: 'i', diff_seen: false }],
     ['about the network alone', false, { kind: 'command', network: { host: 'h' } }],
-    ['about what is typed into a program', false, { kind: 'writeStdin', command: 'ls' }],
+    ['about input that is typed into a program', false, { kind: 'writeStdin', command: 'ls' }],
     ['about another kind of command', false, { kind: 'unifiedExec', command: 'ls' }],
     ['about a tool of an MCP server', false, { kind: 'mcp_tool_call', server: 's', tool: 't', params: {} }],
     [

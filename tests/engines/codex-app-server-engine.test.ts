@@ -44,6 +44,6 @@ test('it is the same program, in the same home, but no file is written for a tur
   expect(turnFile).toBeDefined();
   expect(APP_SERVER.home).toEqual(home);
   expect('turnFile' in APP_SERVER.home).toBe(false);
-  // Where Codex was said to be, it is too.
+  // A configured path of Codex applies to it as well.
   expect(APP_SERVER.probe).toEqual({ ...codexProbe, programOf: 'codex' });
 });

@@ -63,7 +63,7 @@ function readWith(memory: ReaderMemory, ...lines: readonly string[]): Parsed {
   return parse(APP_SERVER, { stdout: joinLines(...lines) }, { memory });
 }
 
-// What one line gives in a thread that is known.
+// The drafts of one line in a known thread.
 function readOne(line: string): readonly RaspDraft[] {
   return read(OPENED, line).drafts.slice(2);
 }
@@ -78,7 +78,7 @@ const bound = (parsed: Parsed) => dataOf(parsed.drafts, 'lifecycle.session.bound
 const move = (diff: string) => [{ path: '/w/a', kind: { type: 'update', move_path: '/w/b' }, diff }];
 const progress = (phase: string) => ['lifecycle.engine.progress', { phase }];
 
-// All that a draft says but which session it belongs to.
+// The content of a draft without its session.
 const content = (drafts: readonly RaspDraft[]) =>
   drafts
     .filter(({ type }) => type !== 'lifecycle.session.bound')
@@ -413,7 +413,7 @@ describe('events', () => {
       [['agent.reasoning', { text: 'raw' }]],
     ],
     [
-      'the agent thinks nothing that is told',
+      'a reasoning item without text',
       item('completed', { type: 'reasoning', summary: [], content: [] }),
       [progress('item/completed: reasoning')],
     ],
@@ -823,7 +823,7 @@ test('a turn after a completed one is judged by itself', () => {
   });
 });
 
-// Of one id, which is the model's own.
+// Of the same id, which the model chooses.
 const patch = (diff: string) => [{ path: '/w/a', kind: { type: 'add' }, diff }];
 const started = (diff: string, threadId = THREAD) =>
   note('item/started', { item: { id: 'call_1', type: 'fileChange', changes: patch(diff) } }, threadId);
@@ -957,7 +957,7 @@ describe('requests', () => {
           asked(thread),
         ),
       ).toEqual(UNSEEN);
-      // Seen again, it is shown again.
+      // If it is shown again, it is emitted again.
       expect(shown(started('old', thread), updated('x', thread), updated(patch('new'), thread), asked(thread))).toEqual(
         seen('new'),
       );

@@ -1,4 +1,4 @@
-// Whatever the server prints: no throw, every byte covered exactly, the same for any chunking and for any cut into
+// For any output of the server: no throw, every byte covered exactly, the same for any chunking and for any cut into
 // turns.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -174,7 +174,7 @@ test('turns cut from a stream at any line give the same events, except for sessi
   );
 });
 
-// Near what a form may be, so that many are.
+// Close to valid forms, so that many are valid.
 const limit = fc.oneof(fc.nat({ max: 9 }), fc.double(), fc.constantFrom<unknown>(-1, 1.5, null, '1', Infinity));
 const choices = fc.array(
   fc.oneof(

@@ -51,7 +51,7 @@ describe('approvals', () => {
   test.each<[string, JsonObject, JsonObject]>([
     ['a command', RUN, { kind: 'command', command: RUN.command, cwd: '/w' }],
     [
-      'what is null is left out',
+      'null members are left out',
       { ...RUN, environmentId: null, additionalPermissions: null, networkApprovalContext: null, cwd: null },
       { kind: 'command', command: RUN.command },
     ],
@@ -400,7 +400,7 @@ const askForm = (requestedSchema: Json) =>
 const askField = (property: Json, name = 'a') => askForm({ type: 'object', properties: { [name]: property } });
 const times = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
 
-// What is wrong with an answer, as whoever takes it finds it.
+// The problem with an answer, as the reply command finds it.
 function explain(question: Question | null, response: Json): string | null {
   const compiled = compileSchema(question?.response_schema ?? {});
   return compiled.ok ? compiled.explain(response) : compiled.problem;
@@ -546,7 +546,7 @@ describe('a form of an MCP server', () => {
     ['a pattern', { type: 'string', pattern: '^(a+)+$' }],
     ['a reference', { $ref: '#' }],
     ['a reference beside a type', { type: 'string', $ref: '#' }],
-    ['what is not', { type: 'string', not: { const: 'a' } }],
+    ['not', { type: 'string', not: { const: 'a' } }],
     ['a condition', { type: 'string', if: { const: 'a' } }],
     ['a form in the form', { type: 'object', properties: {} }],
     ['several types', { type: ['string', 'null'] }],
@@ -558,7 +558,7 @@ describe('a form of an MCP server', () => {
     ['a list of lists', { type: 'array', items: { type: 'array', items: { enum: ['a'] } } }],
     ['a list of choices with a reference', { type: 'array', items: { enum: ['a'], $ref: '#' } }],
     ['a list of choices of another type', { type: 'array', items: { type: 'object', enum: ['a'] } }],
-    ['a choice of what is no text', { enum: ['a', 1] }],
+    ['a choice of values that are not text', { enum: ['a', 1] }],
     ['a choice of numbers', { type: 'number', enum: [1, 2] }],
     ['a choice of nothing', { enum: [] }],
     ['a choice that is no list', { type: 'string', enum: 'a' }],
@@ -587,10 +587,10 @@ describe('a form of an MCP server', () => {
     ['has definitions', { $defs: { a: { type: 'string' } } }],
     ['has an id', { $id: 'http://x' }],
     ['has conditions', { if: {}, else: {} }],
-    ['says what is not', { not: {} }],
+    ['not', { not: {} }],
     ['has patterns of names', { patternProperties: { '^(a+)+$': {} } }],
     ['requires what it has not', { required: ['b'] }],
-    ['requires what is no name', { required: [1] }],
+    ['a required entry that is not a name', { required: [1] }],
     ['requires no list', { required: 'a' }],
     ['has more than 64 KB', { description: 'x'.repeat(64 * 1024) }],
     [

@@ -23,7 +23,7 @@ function read(...lines: readonly string[]): Parsed {
   return parse('codex', { stdout: joinLines(...lines) });
 }
 
-// One line between a thread.started and nothing: what it alone gives.
+// The drafts of one line between a thread.started and nothing.
 function readOne(line: string): Parsed['drafts'] {
   return read(STARTED, line).drafts.slice(1);
 }
@@ -219,7 +219,7 @@ describe('events', () => {
   });
 });
 
-// The stored text of long members is cut out of the line, so every way to spell a string in JSON must survive it.
+// The stored text of long members is cut out of the line, so every spelling of a string in JSON must survive it.
 describe('spelling', () => {
   test('a message is stored unchanged, however its line spells it', () => {
     const spellings = [
@@ -237,7 +237,7 @@ describe('spelling', () => {
     for (const spelling of spellings) {
       const line = `{"type":"item.completed","item":{"id":"item_1","type":"agent_message",${spelling}}}`;
       const said = (JSON.parse(line) as { item: { text: string } }).item.text;
-      // parse() checks that the stored text says the same as the data.
+      // parse() checks that the stored text equals the data.
       expect(dataOf(readOne(line), 'agent.message.final'), line).toEqual([{ text: said }]);
     }
   });

@@ -1,5 +1,4 @@
-// A workspace of Codex is not trusted because it may be written, but because its user has said so; and no key is shown
-// to it.
+// Codex trusts a workspace only if its user has said so, not because it is writable; and it sees no key.
 import { parse } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { codexSettings } from '../../src/engines/codex/settings-file.js';
@@ -13,7 +12,7 @@ function settingsOf(
   needs: Parameters<typeof codexSettings>[1] = NEEDS,
 ): Record<string, unknown> {
   const text = codexSettings(config, needs) ?? '';
-  // The next turn makes the same of it.
+  // The next turn produces the same file.
   expect(codexSettings(text, needs)).toBe(text);
   return parse(text);
 }
@@ -23,7 +22,7 @@ test.each([
   ['model = "x" # mine\n', { model: 'x' }],
   // Codex does not look there.
   ['[projects."/home/ann"]\ntrust_level = "trusted"\n', { projects: { '/home/ann': { trust_level: 'trusted' } } }],
-  // Nothing is decided by a heading alone.
+  // A heading alone decides nothing.
   ['[projects."/home/ann/a \\"b\\"/work"]\n# trust_level = "trusted"\n', {}],
 ])('settings %j that say nothing about the folder say that it is not trusted', (config, rest) => {
   const { projects, ...others } = { projects: {}, ...rest };

@@ -14,7 +14,7 @@ const SESSIONS: Readonly<Record<string, string>> = {
 const NEW_ID = 'b7a1c0de-0000-4000-8000-000000000001';
 const CWD = '/srv/work';
 const NAMES = ENGINES.map(({ name }) => name);
-// One that stays is told permission and prompt later, by requests: tests/app-server/resident-codex.test.ts.
+// A resident engine receives permission and prompt later, in requests: tests/app-server/resident-codex.test.ts.
 const TOLD_BY_COMMAND = ENGINES.filter(({ resident }) => resident === undefined).map(({ name }) => name);
 // Linux refuses an argv string of 128 KiB, the closing NUL included.
 const MAX_ARG_BYTES = 128 * 1024 - 1;
@@ -59,7 +59,7 @@ function refusalOf(call: () => unknown): Pick<RequestError, 'name' | 'code'> {
 
 const HANDLE_MISMATCH = { name: 'RequestError', code: 'HANDLE_MISMATCH' };
 
-// Against endless reconnects, updates in the middle of work, and keys in the commands of the agent.
+// Against endless reconnects, updates while it works, and keys in the commands of the agent.
 const CODEX_SETTINGS = ['-c', 'features.unbounded_connection_retries=false', '-c', 'check_for_update_on_startup=false'];
 const ASK = ['/usr/bin/node', '/opt/parley.js', 'mcp-ask', '--file', '/data/a "b"/asks.jsonl', '--nonce', 'n'];
 
@@ -211,7 +211,7 @@ describe('codex', () => {
     },
   );
 
-  test('codex gets a prompt with a leading dash by stdin, with a dash in its place', () => {
+  test('codex gets a prompt with a leading dash on stdin, with a dash in its place', () => {
     for (const prompt of ['-', '--help', '--- a heading', '-C /']) {
       expect(start('codex', { prompt })).toMatchObject({
         stdin: prompt,
@@ -224,7 +224,7 @@ describe('codex', () => {
     }
   });
 
-  test('codex gets a prompt of more than 100 kB by stdin, counted in bytes', () => {
+  test('codex gets a prompt of more than 100 kB on stdin, counted in bytes', () => {
     const short = 'x '.repeat(50_000);
     const long = 'é '.repeat(33_334);
     expect(start('codex', { prompt: short })).toMatchObject({ stdin: null });
@@ -489,10 +489,10 @@ describe('permissions', () => {
   );
 
   test.each(TOLD_BY_COMMAND)('%s is given something else for each permission', (engine) => {
-    const given = (['read-only', 'workspace-write', 'full'] as const).map((permission) =>
+    const commands = (['read-only', 'workspace-write', 'full'] as const).map((permission) =>
       JSON.stringify(start(engine, { permission })),
     );
-    expect(new Set(given).size).toBe(3);
+    expect(new Set(commands).size).toBe(3);
   });
 });
 

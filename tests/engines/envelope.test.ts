@@ -51,8 +51,8 @@ describe('a question', () => {
 
   test.each(['false', '0', '""', '" "', '[]', '{}', '{"prompt":""}', 'null'])(
     'ask_user: %s asks nothing, and the done marker beside it counts',
-    (nothing) => {
-      expect(readEnvelope(`{"ask_user":${nothing},"done":true,"result":7}`)).toEqual({
+    (text) => {
+      expect(readEnvelope(`{"ask_user":${text},"done":true,"result":7}`)).toEqual({
         question: null,
         done: { result: 7 },
       });

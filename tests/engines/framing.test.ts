@@ -36,7 +36,7 @@ function frameText(text: string, ...sizes: number[]): Framed[] {
   return frame(source, sizes.length > 0 ? sizes : [Math.max(1, source.length)]);
 }
 
-// What the lines of a stream are, said the slow way.
+// A slow reference implementation of the lines of a stream.
 function splitLines(source: Buffer): Framed[] {
   const framed: Framed[] = [];
   for (let from = 0; from < source.length;) {
@@ -171,7 +171,7 @@ describe('lines that are too long', () => {
   });
 
   test('pieces are cut where characters begin, wherever the chunks end', () => {
-    // 2 + 3 + 4 bytes: no power of two is a multiple of 9, so most cuts would fall into a character.
+    // 2 + 3 + 4 bytes: no power of two is a multiple of 9, so most cuts are within a character.
     const source = Buffer.concat([
       Buffer.from('a'),
       Buffer.alloc(MAX_LINE_BYTES + 9 * 50_000, 'é漢🚀'),
@@ -210,9 +210,9 @@ describe('lines that are too long', () => {
   });
 
   test('pieces come while the line is still being printed, so that little is held', () => {
-    let given = 0;
-    const framer = new LineFramer({ line: () => {}, piece: (_bytes, _start, _end, _from, to) => (given = to) });
+    let covered = 0;
+    const framer = new LineFramer({ line: () => {}, piece: (_bytes, _start, _end, _from, to) => (covered = to) });
     framer.push(Buffer.alloc(MAX_LINE_BYTES + 1, 'x'));
-    expect(MAX_LINE_BYTES + 1 - given).toBeLessThanOrEqual(PIECE_BYTES);
+    expect(MAX_LINE_BYTES + 1 - covered).toBeLessThanOrEqual(PIECE_BYTES);
   });
 });

@@ -575,11 +575,11 @@ describe('drift and damage of stream-json', () => {
       [INIT, `\u001b[0m${RESULT}`],
       ['\u001b[33mwarning\u001b[0m', INIT, RESULT],
     ]) {
-      const found = dataOf(read(...lines).drafts, 'diagnostic.parser.warning').filter(
+      const warnings = dataOf(read(...lines).drafts, 'diagnostic.parser.warning').filter(
         ({ code }) => code === 'ANSI_SEQUENCES',
       );
       expect(
-        found.map((warning) => warning.lines),
+        warnings.map((warning) => warning.lines),
         JSON.stringify(lines[0]?.slice(0, 20)),
       ).toEqual([1]);
     }

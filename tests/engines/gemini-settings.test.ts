@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { stripComments, writeSettings } from '../../src/engines/gemini/settings-file.js';
 
 const NEEDS = { ask: ['/node', '/a b/parley.js'], permission: 'read-only', cwd: '/work', project: '/work' } as const;
-const written = (found: string | null, needs: Parameters<typeof writeSettings>[1] = NEEDS) =>
-  JSON.parse(writeSettings(found, needs) ?? 'null') as object | null;
+const written = (current: string | null, needs: Parameters<typeof writeSettings>[1] = NEEDS) =>
+  JSON.parse(writeSettings(current, needs) ?? 'null') as object | null;
 
 test.each([
   ['{"a":1} // end', { a: 1 }],

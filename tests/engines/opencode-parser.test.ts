@@ -45,7 +45,7 @@ function errorLine(name: string, data: object): string {
   return line('error', `"error":${JSON.stringify({ name, data })}`);
 }
 
-// Of steps that all end for no known reason.
+// Steps that all end for no known reason.
 function isRunaway(steps: readonly (readonly string[])[]): boolean {
   const parser = createTurnParser(findEngine('opencode'));
   parser.push('stdout', Buffer.from(joinLines(...steps.flatMap((within) => [START, ...within, finish('unknown')]))));
@@ -60,7 +60,7 @@ function read(...lines: readonly string[]): Parsed {
   return parse('opencode', { stdout: joinLines(...lines) });
 }
 
-// What lines after the first give, which binds the session.
+// The drafts of lines after the first, which binds the session.
 function after(...lines: readonly string[]): Parsed['drafts'] {
   return read(START, ...lines).drafts.slice(2);
 }

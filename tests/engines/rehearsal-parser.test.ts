@@ -15,7 +15,7 @@ function read(...lines: readonly string[]): Parsed {
   return parse('rehearsal', { stdout: joinLines(...lines) });
 }
 
-// What lines after the first give, which binds the session.
+// The drafts of lines after the first, which binds the session.
 function after(...lines: readonly string[]): Parsed['drafts'] {
   return read(BOUND, ...lines).drafts.slice(1);
 }

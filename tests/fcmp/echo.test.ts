@@ -25,7 +25,7 @@ const err = (text: string): Said => ({ type: 'raw.stderr', data: { text } });
 const ended: Said = { type: 'lifecycle.turn.ended', data: ENDED };
 const progress: Said = { type: 'lifecycle.engine.progress', data: { phase: 'x' } };
 
-// Folds the events in order; answers what each of them gave.
+// Folds the events in order; returns the output of each.
 function foldEach(events: readonly Said[]): FcmpEvent[][] {
   const fold = new ConversationFold('run_test');
   let at = 0;
@@ -41,7 +41,7 @@ function foldEach(events: readonly Said[]): FcmpEvent[][] {
   });
 }
 
-// What is shown of the events after the first ones, in short.
+// A short form of the conversation after the first events.
 function shown(...events: readonly Said[]): unknown[] {
   return foldEach(events)
     .flat()

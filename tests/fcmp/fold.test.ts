@@ -26,7 +26,7 @@ function events(lines: readonly string[]): FcmpEvent[] {
   });
 }
 
-// What one RASP event gives in a fresh fold: types and data.
+// The output of one RASP event in a fresh fold: types and data.
 function shown(type: string, data: unknown, rest: Partial<FoldInput> = {}): [string, unknown][] {
   return events(new ConversationFold('run_test').push(input(type, data, rest))).map((event) => [
     event.type,
@@ -92,7 +92,7 @@ function turn(attempt: number): FoldInput[] {
   ];
 }
 
-// Every RASP type with data for it, and what a person sees of it.
+// Every RASP type with data for it, and the part that a person sees.
 const TABLE: { readonly [T in RaspType]: readonly [RaspData[T], readonly [string, object][]] } = {
   'lifecycle.run.created': [
     { engine: 'codex', execution_mode: 'interactive', prompt: 'Say hello', request_id: 'r1' },
@@ -215,9 +215,9 @@ describe('every RASP type', () => {
   });
 
   test('every FCMP type is given by some RASP type', () => {
-    const given = new Set(Object.values(TABLE).flatMap(([, expected]) => expected.map(([type]) => type)));
+    const types = new Set(Object.values(TABLE).flatMap(([, expected]) => expected.map(([type]) => type)));
     const terminal = ['conversation.completed', 'conversation.failed', 'conversation.canceled'];
-    expect(new Set([...given, ...terminal])).toEqual(new Set<string>(FCMP_TYPES));
+    expect(new Set([...types, ...terminal])).toEqual(new Set<string>(FCMP_TYPES));
   });
 
   test('a raw line that is blank and the note about stderr are not shown', () => {
@@ -391,8 +391,8 @@ describe('the envelope', () => {
   });
 });
 
-// Odd on purpose: keys that look like numbers, halves of characters, every kind of escape, numbers that JSON cannot
-// keep.
+// Unusual on purpose: keys that look like numbers, halves of characters, every kind of escape, numbers that JSON cannot
+// represent.
 const STDOUT = joinLines(
   '{"type":"thread.started","thread_id":"01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c"}',
   '{"type":"turn.started"}',
@@ -418,7 +418,7 @@ const STDOUT = joinLines(
   '{"type":"turn.completed","usage":{"input_tokens":1}}',
 );
 
-// The events of a whole run around what the engine printed.
+// The events of a whole run around the output of the engine.
 function journal(): RaspDraft[] {
   return [
     draft('lifecycle.run.created', { engine: 'codex', execution_mode: 'interactive', prompt: 'Say "hello" 🚀' }),

@@ -1,6 +1,6 @@
-// Files are read by src/files/read-file.ts and listed by src/files/list-folder.ts, and in no other way: a link, a pipe
-// or a device in a folder that an agent or a repository can write must not hang the process or fill its memory. Each
-// exception has its reason.
+// Only src/files/read-file.ts reads files and only src/files/list-folder.ts lists folders: a link, a pipe or a device
+// in a folder that an agent or a repository can write must not hang the process or fill its memory. Each exception has
+// its reason.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -43,11 +43,11 @@ const ALLOWED: Readonly<Record<string, { readonly names: readonly string[]; read
   'files/boot-id.ts': { names: ['readFileSync'], reason: 'a file of the kernel, which says that it is empty' },
   'files/replace-file.ts': {
     names: ['open', 'openSync'],
-    reason: 'makes new files (wx refuses what is there) and syncs folders',
+    reason: 'makes new files (wx refuses existing ones) and syncs folders',
   },
-  'machine/homes/file-lock.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses what is there' },
-  'settings/edit-settings.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses what is there' },
-  'store/sqlite/data-dir.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses what is there' },
+  'machine/homes/file-lock.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses existing ones' },
+  'settings/edit-settings.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses existing ones' },
+  'store/sqlite/data-dir.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses existing ones' },
   'process/proc-rows.ts': { names: ['readFileSync', 'readdirSync'], reason: 'the process table of the kernel' },
   'service/limits/limit-connections.ts': { names: ['readFileSync'], reason: 'limits of this process, from the kernel' },
   'service/routes/console.ts': {
@@ -89,10 +89,10 @@ test('no file of the source reads or lists in another way than by the helper, bu
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
     (name) => name.endsWith('.ts') || name.endsWith('.mjs'),
   );
-  const found = Object.fromEntries(
+  const uses = Object.fromEntries(
     files.map((file) => [file, readsOf(file).toSorted()] as const).filter(([, names]) => names.length > 0),
   );
-  expect(found).toEqual(
+  expect(uses).toEqual(
     Object.fromEntries(Object.entries(ALLOWED).map(([file, { names }]) => [file, [...names].toSorted()])),
   );
 });

@@ -1,4 +1,4 @@
-// Reading in folders that others can write: regular files at that very place, bounded, without waiting.
+// Reading in folders that others can write: regular files at exactly that path, bounded, without waiting.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {

@@ -28,7 +28,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-// It is done as ever, and noted.
+// Works as before, and is recorded.
 function note(where: object, name: string): void {
   const real = (where as Record<string, (...args: unknown[]) => unknown>)[name] as (...args: unknown[]) => unknown;
   vi.spyOn(where as Record<string, (...args: unknown[]) => unknown>, name).mockImplementation(function (

@@ -1,5 +1,5 @@
 // The client's reading of a stream: written in any way that the standard allows, cut into any chunks and cut off
-// anywhere, each event comes once and in its order.
+// anywhere, each event comes once and in order.
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.js';
 import { readFrames, type Frame } from '../../src/client/read-frames.js';
@@ -37,7 +37,7 @@ function frameOf(seq: number, name: string | null, data: string, random: Random)
   const noise = times(random(3), () =>
     pick(random, [': still here', ':', 'retry: 1000', 'nonsense', 'unknown: field', 'data-x: 1', 'id', 'event']),
   );
-  // An empty name is none, and one that comes later counts.
+  // An empty name is ignored, and a later one counts.
   const before = noise.filter((line) => !(name === null && line === 'event' && random(2) === 0));
   return [
     ...(random(4) === 0 ? before : before.filter((line) => line.startsWith(':'))),
@@ -73,9 +73,9 @@ function bodyOf(chunks: readonly Uint8Array[], fails: boolean): ReadableStream<U
 }
 
 async function framesIn(chunks: readonly Uint8Array[]): Promise<Frame[]> {
-  const found: Frame[] = [];
-  for await (const frames of readFrames(bodyOf(chunks, false), () => {})) found.push(...frames);
-  return found;
+  const frames: Frame[] = [];
+  for await (const group of readFrames(bodyOf(chunks, false), () => {})) frames.push(...group);
+  return frames;
 }
 
 test(
@@ -91,12 +91,12 @@ test(
         wait: async () => {},
         fetch: (async (address: string) => {
           connections += 1;
-          // It would come back for ever.
+          // It would reconnect forever.
           if (connections > 100) leave.abort();
           const cursor = Number(new URL(address).searchParams.get('cursor'));
           expect(cursor).toBe(seen.length);
           if (random(8) === 0) throw new Error('refused');
-          // Some send again what is known.
+          // Some repeat known events.
           const from = Math.max(0, cursor - random(3));
           const frames = texts
             .slice(from)

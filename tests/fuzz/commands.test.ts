@@ -1,5 +1,5 @@
-// The command line with arguments, settings and a database that nobody would mean: an exit code that is documented, a
-// sentence or two on stderr, never a stack.
+// The command line with implausible arguments, settings and databases: a documented exit code, a sentence or two on
+// stderr, never a stack trace.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-// Those that only look, or are refused; what begins work or never ends is left to other tests.
+// Commands that only read, or are refused; other tests cover those that start work or never end.
 const COMMANDS = [
   'ls',
   'show',
@@ -113,16 +113,16 @@ const WORDS = [
 
 async function run(args: readonly string[], random: Random): Promise<{ code: number; stderr: string }> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const told: Buffer[] = [];
+  const chunks: Buffer[] = [];
   stdout.resume();
-  stderr.on('data', (chunk: Buffer) => told.push(chunk));
+  stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
   const input = pick(random, ['', '{"type":"turn.started"}\n', '\0\xff', 'x'.repeat(10_000)]);
   const io = createIo(
     { stdin: Readable.from([Buffer.from(input, 'latin1')], { objectMode: false }), stdout, stderr },
     { env: { PARLEY_DATA: data, HOME: root, PATH: '/nonexistent' }, cwd: root },
   );
   const code = await runCli(args, io);
-  return { code, stderr: Buffer.concat(told).toString('utf8') };
+  return { code, stderr: Buffer.concat(chunks).toString('utf8') };
 }
 
 async function expectTold(args: readonly string[], random: Random): Promise<void> {
@@ -130,7 +130,7 @@ async function expectTold(args: readonly string[], random: Random): Promise<void
   expect([0, 1, 2, 3, 4], stderr).toContain(code);
   expect(stderr).not.toMatch(/\n {4}at |node_modules|internal error/);
   if (code === 2) expect(stderr).not.toBe('');
-  // A command that only has others under it shows them.
+  // A command that only has subcommands shows them.
   if (!stderr.startsWith('Usage: '))
     expect(stderr.trimEnd().split('\n').length, stderr.slice(0, 500)).toBeLessThanOrEqual(4);
 }
@@ -247,7 +247,7 @@ const ODD = [
 ].map((text) => Buffer.from(text));
 
 test(
-  "the user's settings of Codex, damaged: not TOML, or TOML again with what is held against them",
+  "the user's settings of Codex, damaged: not TOML, or TOML again with the overrides",
   async () => {
     await fuzz('codex settings', 300, (random) => {
       const text = Buffer.concat([

@@ -1,5 +1,4 @@
-// The cursor of a stream, wherever it is said and whatever it is: a refusal that is documented, or exactly the events
-// that come after it.
+// The cursor of a stream, in any place and of any form: a documented refusal, or exactly the events after it.
 import { get } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.js';
@@ -27,7 +26,7 @@ beforeAll(async () => {
         prompt,
         execution_mode: prompt === ENDED ? 'auto' : 'interactive',
       });
-      const { status } = await served.bench.orchestrator.settled(id);
+      const { status } = await served.bench.orchestrator.waitUntilIdle(id);
       const read = (protocol: 'fcmp' | 'rasp') => served.bench.data.store.readJournal(id, protocol, { limit: 100_000 });
       return {
         id,
@@ -84,7 +83,7 @@ interface Heard {
   readonly text: string;
 }
 
-// Reads until the stream is over, or has told all that there is.
+// Reads until the stream has ended or everything has come.
 function hear(path: string, lastEventId: string | null, isAll: (text: string) => boolean): Promise<Heard> {
   return new Promise((resolve, reject) => {
     const asked = get(
@@ -116,8 +115,8 @@ function hear(path: string, lastEventId: string | null, isAll: (text: string) =>
   });
 }
 
-// What a cursor means, or null where it means nothing.
-function meant(query: string | null, header: string | null): number | null {
+// The position of a cursor, or null for an invalid one.
+function expectedCursor(query: string | null, header: string | null): number | null {
   if (header !== null && header !== '') return /^\d{1,15}$/.test(header) ? Number(header) : null;
   if (query === null) return 0;
   const text = decodeURIComponent(query.replaceAll('%ff', 'x'));
@@ -139,9 +138,9 @@ test(
               .replaceAll(/[^ -~]/g, '?')
               .trim();
       const path = `/v1/runs/${id}/${kind}${query === null ? '' : `?cursor=${query}`}`;
-      const expected = meant(query, header);
-      // The address is looked at, too, if the header goes before it.
-      const isRefused = expected === null || meant(query, null) === null;
+      const expected = expectedCursor(query, header);
+      // The URL is checked even if the header takes precedence.
+      const isRefused = expected === null || expectedCursor(query, null) === null;
       const stored = lines[kind];
       const frames = stored
         .slice(expected ?? 0)

@@ -1,5 +1,5 @@
-// Whatever the other side of a JSON-RPC conversation says: each request is answered once at most and with its own id,
-// each promise is kept or broken, nothing is thrown, and nothing stays behind after the end.
+// For any behaviour of the other side of a JSON-RPC conversation: each request is answered at most once and with its
+// own id, each promise settles, nothing is thrown, and nothing remains after the end.
 import { expect, test } from 'vitest';
 import { JsonRpcPeer } from '../../src/jsonrpc/peer.js';
 import type { RequestId } from '../../src/jsonrpc/read-message.js';
@@ -15,12 +15,12 @@ interface Side {
   readonly timers: SimulatedTimers;
   readonly sent: string[];
   readonly asked: { readonly id: RequestId; readonly raw: string }[];
-  // Lines that were given to somebody, but for answers.
+  // Lines that were delivered, except responses.
   heard: number;
-  // Of our own requests.
+  // Counts of our own requests.
   open: number;
   settled: number;
-  // Answers that came to one of them.
+  // Responses to them.
   answered: number;
 }
 
@@ -125,7 +125,7 @@ function anyLine(random: Random): string {
   }
 }
 
-// An answer goes to a request that was asked under the same id, and there are no more of them than that.
+// A response belongs to a request with the same id, and there are no more responses than requests.
 function expectAnswersFit({ sent, asked }: Side): void {
   const open = asked.map(({ raw }) => (JSON.parse(raw) as { id: unknown }).id);
   for (const line of sent) {
@@ -171,7 +171,7 @@ test(
         if (random(10) === 0) side.timers.advance(500);
       }
       await new Promise((resolve) => setImmediate(resolve));
-      // Each line was heard, or was an answer; one that came too late was heard.
+      // Each line was delivered or was a response; late responses were delivered.
       expect(side.heard + side.answered).toBe(lines);
       expectAnswersFit(side);
       await expectNothingLeft(side);

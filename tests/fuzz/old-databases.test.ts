@@ -1,5 +1,5 @@
-// A data directory whose database is old and damaged: it is brought up to date whole, or refused in a sentence and left
-// as it is.
+// A data directory with an old and damaged database: it is migrated completely, or refused in one sentence and left
+// unchanged.
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-// Of each table, with type and duty; and the indexes.
+// The columns of each table with type and constraint, and the indexes.
 async function columnsOf(file: string): Promise<Record<string, string> | null> {
   return look(file, (db) =>
     Object.fromEntries(
@@ -53,7 +53,7 @@ async function columnsOf(file: string): Promise<Record<string, string> | null> {
   );
 }
 
-// What SQLite keeps beside a log to find its way in it says nothing.
+// The index file that SQLite keeps next to a log does not count.
 const filesIn = (dir: string) =>
   Object.fromEntries(
     readdirSync(dir)
@@ -68,7 +68,7 @@ const filesIn = (dir: string) =>
       ]),
   );
 
-// Either way once more, which must not make a difference.
+// Either way once more, which must make no difference.
 async function expectWholeOrRefused(dir: string): Promise<'opened' | 'refused'> {
   const file = join(dir, 'parley.db');
   const before = filesIn(dir);
@@ -82,11 +82,11 @@ async function expectWholeOrRefused(dir: string): Promise<'opened' | 'refused'> 
   } else {
     expect(await columnsOf(file)).toMatchObject(fresh ?? {});
     const whole = await dump(file);
-    // One of the present version is not read whole each time it is opened.
+    // A database of the current version is not read completely at each open.
     if (version !== NEWEST_VERSION)
       expect(
         await look(file, (db) => db.prepare('PRAGMA integrity_check').all()),
-        'what was brought up to date is sound',
+        'the migrated database is sound',
       ).toEqual([{ integrity_check: 'ok' }]);
     if (whole !== null) expect((JSON.parse(whole) as unknown[])[0]).toEqual({ user_version: NEWEST_VERSION });
     if (readable !== null) expectRowsKept(readable, whole ?? '');
@@ -115,7 +115,7 @@ async function open(dir: string): Promise<'opened' | 'refused'> {
 const tables = (text: string) =>
   new Map((JSON.parse(text) as [unknown, unknown, [string, Record<string, unknown>[]][]])[2]);
 
-// As many rows in each table as there were, and the values that both know.
+// As many rows in each table as before, and the values that both versions have.
 function expectRowsKept(before: string, after: string): void {
   const now = tables(after);
   for (const [name, rows] of tables(before)) {
@@ -172,7 +172,7 @@ describe.each(VERSIONS)('version %d', (version) => {
       version < 2 ? [] : ['succeeded', 'succeeded', 'failed', 'canceled', 'waiting_user', 'waiting_user'],
     );
     for (const { run_id: id, status, heads } of runs) {
-      expect((await store.loadPending(id))?.state).toBe(status === 'waiting_user' ? 'pending' : undefined);
+      expect((await store.loadPendingInteraction(id))?.state).toBe(status === 'waiting_user' ? 'pending' : undefined);
       const seqs = (await store.readJournal(id, 'rasp', { limit: 10_000 })).map(
         (line) => (JSON.parse(line) as { seq: number }).seq,
       );
@@ -350,7 +350,7 @@ describe('a file in place of the database', () => {
       await inFolder(async (_dir, file) => {
         await copyDatabase(version, file, 'delete');
         const db = await openDatabase(file);
-        // In the way of a later step.
+        // Blocks a later step.
         db.exec(
           version < 3
             ? 'CREATE TABLE deliveries (x)'

@@ -1,5 +1,5 @@
-// Whatever an engine prints, however it is cut: no throw, the same events each time, every byte covered once, every
-// event of the schemas, and no more work than the length of it.
+// For any output of an engine and any chunking: no throw, the same events each time, every byte covered once, every
+// event valid, and work proportional to the length.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -52,7 +52,7 @@ function read(
     },
     { rasp: (bytes) => (rasp += bytes.toString('utf8')), fcmp: (bytes) => (fcmp += bytes.toString('utf8')) },
   );
-  // A copy each time: a reader that keeps a view of a chunk would be found out.
+  // A copy each time, which exposes a reader that keeps a view of a chunk.
   for (const [stream, chunk] of chunks) {
     const own = Buffer.from(chunk);
     reader.push(stream, own);
@@ -87,7 +87,7 @@ function mixed(a: Iterable<Chunk>, b: Iterable<Chunk>, random: Random): Chunk[] 
   return both;
 }
 
-// What is told of one stream; how much of the other was read by then decides the rest.
+// The events of one stream; how much of the other was read by then decides the rest.
 function ofStream(events: readonly RaspEvent[], stream: StreamName): string[] {
   return events
     .filter(({ raw_ref: ref }) => ref?.stream === stream)
@@ -155,7 +155,7 @@ describe.each(ENGINES.map(({ name }) => name))('%s', (engine) => {
       await fuzz(`huge ${engine}`, 1, (random) => {
         const lines = pick(random, recordings).stdout.toString('utf8').split('\n');
         const at = random(lines.length);
-        // In place of a text of the line, if it has one.
+        // Replaces a text of the line, if it has one.
         const texts = [...(lines[at] ?? '').matchAll(/"(?:[^"\\]|\\.)*"/g)];
         const { index = 0, 0: old = '' } = texts.length > 0 ? pick(random, texts) : { index: 0, 0: '' };
         lines[at] = `${lines[at]?.slice(0, index)}"${huge}"${lines[at]?.slice(index + old.length)}`;
@@ -199,7 +199,7 @@ describe.each(ENGINES.map(({ name }) => name))('%s', (engine) => {
     ['no JSON', 'word word\n'],
   ])('%s over and over cost no more than their length', (_what, pattern) => {
     const of = (bytes: number) => Buffer.from(pattern.repeat(Math.ceil(bytes / pattern.length)), 'latin1');
-    // A line becomes an event or two of half a kilobyte.
+    // A line becomes one or two events of half a kilobyte.
     expectLinear(pattern.includes('\n') ? 4000 : 300_000, (bytes) => read(engine, cutEvery(of(bytes), 4096)));
   });
 
@@ -219,7 +219,7 @@ function* cutEvery(bytes: Buffer, size: number): Generator<Chunk> {
   for (let at = 0; at < bytes.length; at += size) yield ['stdout', bytes.subarray(at, at + size)];
 }
 
-// Eight times the length may cost thirty times the work on a busy machine; what grows with the square costs sixty-four.
+// Eight times the length may cost thirty times the work on a busy machine; quadratic work costs sixty-four.
 function expectLinear(large: number, work: (bytes: number) => void): void {
   const cost = (bytes: number): number => {
     const before = process.cpuUsage();
@@ -228,7 +228,7 @@ function expectLinear(large: number, work: (bytes: number) => void): void {
     return user + system;
   };
   const most = cost(large);
-  // What is short is measured badly, and is fast enough at any rate.
+  // Short input cannot be measured well, and is fast enough anyway.
   if (most < 100_000) return;
   const least = Math.min(cost(large / 8), cost(large / 8));
   expect(Math.min(most, cost(large)) / least, `${most / 1000} ms`).toBeLessThan(30);

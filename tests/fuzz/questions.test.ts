@@ -1,5 +1,5 @@
-// Any question of an agent or an MCP server is refused in words or can be shown, stored and answered. Nothing throws,
-// nothing controls the terminal, and the question tool keeps working.
+// Any question of an agent or an MCP server is refused with an explanation, or can be shown, stored and answered.
+// Nothing throws, nothing controls the terminal, and the question tool keeps working.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -93,7 +93,7 @@ const explainEvent = closedValidator('rasp.schema.json');
 const mutated = (value: Json, random: Random): Json =>
   times(1 + random(4), () => 0).reduce((now: Json) => JSON.parse(toJsonText(mutateJson(now, random))) as Json, value);
 
-// As it is stored, as it is shown, and as somebody answers it.
+// As it is stored, shown and answered.
 function expectUsable(question: Question, random: Random): void {
   const event = {
     protocol_version: 'rasp/1.0',
@@ -120,7 +120,7 @@ function expectUsable(question: Question, random: Random): void {
   const dialogue = createDialogue(question as Parameters<typeof createDialogue>[0]);
   for (let line = 0; line < 70; line += 1) {
     dialogue.prompt();
-    const given = dialogue.give(
+    const result = dialogue.give(
       pick(random, [
         '1',
         '2',
@@ -138,7 +138,7 @@ function expectUsable(question: Question, random: Random): void {
         'x'.repeat(500),
       ]),
     );
-    if (given.kind === 'reply') return void JSON.stringify(given.response);
+    if (result.kind === 'reply') return void JSON.stringify(result.response);
   }
 }
 
@@ -149,13 +149,13 @@ test(
       const asked = times(1 + random(3), () =>
         random(5) === 0 ? (JSON.parse(toJsonText(anyJson(random))) as Json) : mutated(pick(random, QUESTIONS), random),
       );
-      const questions = asked.map((given) => parseQuestion(given, 'tool'));
+      const questions = asked.map((input) => parseQuestion(input, 'tool'));
       for (const question of questions) expectUsable(question, random);
       const merged = mergeQuestions(questions);
       if (merged) expectUsable(merged, random);
       hearQuestions(
         asked.filter(
-          (given): given is JsonObject => typeof given === 'object' && given !== null && !Array.isArray(given),
+          (input): input is JsonObject => typeof input === 'object' && input !== null && !Array.isArray(input),
         ),
         questions,
         { nonce: 'n', printed: ['n', null] },
@@ -170,11 +170,11 @@ test(
   async () => {
     await fuzz('native requests', 200, (random) => {
       const [method, params] = pick(random, REQUESTS);
-      const given =
+      const response =
         random(4) === 0 && method === ELICITATION
           ? { ...params, requestedSchema: parseJson(pick(random, LOOPS)) as Json }
           : mutated(params, random);
-      const body = typeof given === 'object' && given !== null && !Array.isArray(given) ? given : {};
+      const body = typeof response === 'object' && response !== null && !Array.isArray(response) ? response : {};
       const request = readRequest(requestMessage(1, method, body), newMemory('t'));
       const { question } = request;
       if (question === null) return;
@@ -183,7 +183,7 @@ test(
       if (question.response_schema) {
         const compiled = compileSchema(question.response_schema);
         expect(compiled.ok, JSON.stringify(question.response_schema).slice(0, 500)).toBe(true);
-        // Whoever is asked can always say no.
+        // A person can always decline.
         if (compiled.ok) expect(compiled.explain({ decision: 'decline' })).toBeNull();
         responses[0] = { decision: 'decline' };
       }
@@ -208,8 +208,8 @@ test(
       [fileURLToPath(new URL('../../bin/parley.js', import.meta.url)), 'mcp-ask', '--file', file, '--nonce', 'n'],
       { stdio: ['pipe', 'pipe', 'pipe'] },
     );
-    let told = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (told += text));
+    let printed = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (printed += text));
     const answers = new Map<unknown, JsonObject>();
     createInterface({ input: child.stdout }).on('line', (line) => {
       const answer = JSON.parse(line) as JsonObject;
@@ -233,7 +233,7 @@ test(
               : JSON.stringify(mutated(pick(random, QUESTIONS), random));
         calls.push(index);
         say(`{"jsonrpc":"2.0","id":${index},"method":"tools/call","params":{"name":"ask_human","arguments":${args}}}`);
-        // What is no message at all is nobody's question.
+        // Input that is not a message creates no question.
         if (random(6) === 0)
           say(
             pick(random, [
@@ -253,7 +253,7 @@ test(
       expect(taken.length).toBeGreaterThan(10);
       child.stdin.end();
       expect(await exited).toBe(0);
-      expect(told).not.toMatch(/\n {4}at /);
+      expect(printed).not.toMatch(/\n {4}at /);
     } finally {
       child.kill('SIGKILL');
       rmSync(dir, { recursive: true, force: true });

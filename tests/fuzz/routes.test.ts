@@ -24,7 +24,7 @@ import { serve, type Served } from '../support/served.js';
 interface Answer {
   readonly status: number;
   readonly type: string;
-  // Null: a stream, which was left.
+  // Null: a stream that the test closed.
   readonly body: Buffer | null;
 }
 
@@ -33,7 +33,7 @@ interface Ask {
   readonly path: string;
   readonly headers: Record<string, string>;
   readonly body: string | Buffer | null;
-  // Nothing is wrong with it.
+  // No problem.
   readonly good: boolean;
   readonly role: Role;
 }
@@ -44,7 +44,7 @@ interface Runs {
   readonly interaction: string;
 }
 
-const ROLES = ['stranger', 'wrong', 'viewer', 'replier', 'operator'] as const;
+const ROLES = ['anonymous', 'wrong', 'viewer', 'replier', 'operator'] as const;
 type Role = (typeof ROLES)[number];
 
 const ERRORS = JSON.parse(readFileSync(new URL('../../contract/errors.json', import.meta.url), 'utf8')) as Record<
@@ -58,14 +58,14 @@ const HIDDEN = ['GET /', 'GET /docs', 'GET /openapi.json'];
 let served: Served;
 let document: ApiDocument;
 let operations: readonly Operation[];
-// Asked about by everybody, changed by nobody: what a case finds does not depend on those before it.
+// Read by all cases and changed by none, so the result of a case does not depend on earlier ones.
 let ids: Runs;
 let tokens: Record<Role, string | null>;
 let quick = false;
 const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
 beforeAll(async () => {
-  // An engine that does nothing is enough for what is created here.
+  // An engine that does nothing is enough for the runs here.
   served = await serve({
     bench: {
       runtime: {
@@ -80,7 +80,7 @@ beforeAll(async () => {
   const [ended, waiting] = await Promise.all([startRun('done'), startRun('[[ask Which?|a|b]]')]);
   ids = { ended, waiting, interaction: (await served.client.interaction(waiting)).interaction_id };
   tokens = {
-    stranger: null,
+    anonymous: null,
     wrong: 'pt_nobody',
     viewer: served.tokenOf('viewer'),
     replier: served.tokenOf('replier'),
@@ -99,11 +99,11 @@ async function startRun(prompt: string): Promise<string> {
     prompt,
     execution_mode: prompt === 'done' ? 'auto' : 'interactive',
   });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   return id;
 }
 
-// What these change is a run that was made for the case: of this sort, or nothing is changed.
+// These change a run that was created for the case, of this kind.
 const CHANGING: Readonly<Record<string, 'ended' | 'waiting'>> = {
   deleteRun: 'ended',
   cancelRun: 'waiting',
@@ -112,8 +112,8 @@ const CHANGING: Readonly<Record<string, 'ended' | 'waiting'>> = {
 const NO_RUN = 'run_00000000000000000000000000';
 
 async function makeOwn(sort: 'ended' | 'waiting'): Promise<Runs> {
-  // Those of earlier cases are started as before.
-  await settled();
+  // Those of earlier cases were started before.
+  await waitUntilIdle();
   quick = sort === 'ended';
   try {
     const id = await startRun(sort === 'ended' ? 'done' : '[[ask Which?|a|b]]');
@@ -128,15 +128,15 @@ async function makeOwn(sort: 'ended' | 'waiting'): Promise<Runs> {
 }
 
 test('no route is left out: the document has every one of the router, but for the pages', () => {
-  const found: string[] = [];
+  const problems: string[] = [];
   const above: string[] = [];
   for (const line of served.service.app.printRoutes({ commonPrefix: false }).trimEnd().split('\n')) {
     const [, indent = '', part = '', methods = ''] = /^([│ ]*)[├└]── (\S+)(?: \((.*)\))?$/.exec(line) ?? [];
     above.splice(indent.length / 4, above.length, part);
     for (const method of methods.split(', ').filter((name) => name !== '' && name !== 'HEAD'))
-      found.push(`${method} ${above.join('').replaceAll(/:(\w+)/g, '{$1}')}`);
+      problems.push(`${method} ${above.join('').replaceAll(/:(\w+)/g, '{$1}')}`);
   }
-  expect(found.toSorted()).toEqual(
+  expect(problems.toSorted()).toEqual(
     [...operations.map(({ method, path }) => `${method} ${path}`), ...HIDDEN].toSorted(),
   );
 });
@@ -198,10 +198,10 @@ function parameterOf(
 ): string {
   if (!good)
     return place === 'path' ? badValue(schema, random).replaceAll(/[/?#;*]/g, '') || '%00' : badValue(schema, random);
-  // One that was given out: of an interaction here, of a run there, of a journal elsewhere.
+  // An existing id: of an interaction here, of a run there, of a journal elsewhere.
   if (name === 'cursor' && schema.type === 'integer') return '0';
   if (name === 'cursor' && path === '/v1/interactions') return ids.interaction;
-  // Well formed; there is no such session.
+  // Well formed; no such session exists.
   if (path.startsWith('/v1/sessions') && ['id', 'cursor'].includes(name)) return `ses_${'0'.repeat(26)}`;
   return GOOD[name]?.(random, runs) ?? goodValue(schema, random) ?? 'x';
 }
@@ -239,7 +239,7 @@ async function compose(
   good: boolean,
 ): Promise<Ask & { readonly fits: boolean }> {
   const sort = may({ operation, role }) === 200 ? CHANGING[operation.operationId] : undefined;
-  // Enough that a third of what may change something finds a run that can be changed.
+  // Enough that a third of the changing requests find a run that can be changed.
   const fits = sort !== undefined && (good || random(6) === 0);
   const runs = fits ? await makeOwn(sort) : sort ? { ...ids, ended: NO_RUN, waiting: NO_RUN } : ids;
   const [places, all] = [{ path: operation.path, query: [] as string[] }, operation.parameters ?? []];
@@ -319,16 +319,16 @@ function badBody(whole: Record<string, unknown>, random: Random): string | Buffe
 }
 
 const may = ({ operation: { description }, role }: Pick<Ask, 'operation' | 'role'>): number => {
-  const needed = /role (\w+)/.exec(description)?.[1] ?? 'stranger';
-  if (needed === 'stranger') return 200;
+  const needed = /role (\w+)/.exec(description)?.[1] ?? 'anonymous';
+  if (needed === 'anonymous') return 200;
   if (ROLES.indexOf(role) < ROLES.indexOf('viewer')) return 401;
   return ROLES.indexOf(role) < ROLES.indexOf(needed as Role) ? 403 : 200;
 };
 
-// What was refused before anybody asked who it is.
+// Refusals before authentication.
 const EARLY = new Set([400, 404, 414, 415, 417, 431]);
 
-// What a person sees who opens an address in a browser is a page.
+// A person who opens an address in a browser gets a page.
 const isPage = (ask: Ask, status: number): boolean =>
   status >= 400 && ask.operation.method === 'GET' && ask.headers['accept'] === 'text/html';
 
@@ -336,15 +336,15 @@ function expectDocumented(ask: Ask, { status, type, body }: Answer): void {
   const { operation } = ask;
   const text = body?.toString('utf8') ?? '';
   expect(status < 500 || status === 503, text).toBe(true);
-  const told = answerOf(operation, status);
-  expect(told, `${status} is not documented: ${text.slice(0, 300)}`).not.toBeNull();
+  const answerSchema = answerOf(operation, status);
+  expect(answerSchema, `${status} is not documented: ${text.slice(0, 300)}`).not.toBeNull();
   // The journal of a run names the programs of its engine.
   for (const secret of [
     ...(status >= 400 ? [HERE, 'node_modules', '\n    at '] : []),
     ...Object.values(tokens).filter((token) => token !== null && token !== 'pt_nobody'),
   ])
     expect(text.includes(secret as string), `tells ${secret}`).toBe(false);
-  const contents = told?.content ?? {};
+  const contents = answerSchema?.content ?? {};
   if (Object.keys(contents).length === 0) return expect(text).toBe('');
   if (isPage(ask, status)) return;
   // Most responses have one type; the check of a run has a second one, if its progress was requested.
@@ -401,10 +401,10 @@ const fingerprint = async (): Promise<string> =>
       heads.digest,
     ]),
   );
-const settled = async (): Promise<void> => {
+const waitUntilIdle = async (): Promise<void> => {
   for (const status of ['queued', 'running'] as const)
     for (const { run_id: id } of await served.bench.data.store.listRuns({ status, limit: 500 }))
-      await served.bench.orchestrator.settled(id);
+      await served.bench.orchestrator.waitUntilIdle(id);
 };
 
 test(
@@ -415,7 +415,7 @@ test(
       const role = random(2) === 0 ? 'operator' : pick(random, ROLES);
       const ask = await compose(operation, random, index, role, random(3) === 0);
       const harmless = may(ask) !== 200 && operation.method !== 'GET';
-      if (harmless) await settled();
+      if (harmless) await waitUntilIdle();
       const before = harmless ? await fingerprint() : null;
       let answer: Answer;
       try {
@@ -444,7 +444,7 @@ test(
   PATIENCE_MS,
 );
 
-// Whatever the seed has made of the cases above.
+// Independent of the seed of the cases above.
 test.each([
   ['deleteRun', 'operator'],
   ['cancelRun', 'operator'],
@@ -470,7 +470,7 @@ test('a method that a path has not is refused, on every path and for everybody',
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'].filter(
       (name) => !known.has(name),
     )) {
-      for (const role of ['stranger', 'operator'] as const) {
+      for (const role of ['anonymous', 'operator'] as const) {
         const { status, body } = await exchange(
           method,
           path.replace('{id}', ids.ended),
@@ -485,7 +485,7 @@ test('a method that a path has not is refused, on every path and for everybody',
 });
 
 async function expectWell(): Promise<void> {
-  await settled();
+  await waitUntilIdle();
   expect((await served.fetch('/readyz')).status).toBe(200);
   expect((await served.client.list()).runs.length).toBeGreaterThan(0);
   expect((await served.client.get(ids.waiting)).status).toBe('waiting_user');

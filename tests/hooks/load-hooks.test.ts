@@ -1,4 +1,4 @@
-// Secrets of webhooks: found where the settings say, refused if they are none, and never repeated.
+// Secrets of webhooks: found where the settings say, refused if they are invalid, and never repeated.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,14 +34,14 @@ test('a secret is plain text or base64 after whsec_, from the environment or a f
 });
 
 test('a secret that is missing, short or damaged is refused with its place and without itself', () => {
-  for (const [env, told] of [
+  for (const [env, problem] of [
     [{}, 'Webhook "a": the environment variable SECRET has no secret in it'],
     [{ SECRET: '' }, 'has no secret in it'],
     [{ SECRET: 'hidden' }, 'is shorter than 16 bytes'],
     [{ SECRET: 'whsec_hidden words hidden words' }, 'is not base64'],
     [{ SECRET: 'whsec_aGlkZGVu' }, 'is shorter than 16 bytes'],
   ] as const) {
-    expect(() => loadHooks([fromEnv], env), JSON.stringify(env)).toThrow(told);
+    expect(() => loadHooks([fromEnv], env), JSON.stringify(env)).toThrow(problem);
     expect(() => loadHooks([fromEnv], env)).not.toThrow(/hidden|aGlk/);
   }
   expect(() => loadHooks([{ name: 'b', url: 'https://example.org', secret_file: join(dir, 'nowhere') }], {})).toThrow(

@@ -74,7 +74,7 @@ async function endRun(...deliveries: readonly ReturnType<typeof delivery>[]): Pr
   return (await data.store.loadRun(outcome.run.run_id)) as RunRecord;
 }
 
-// Somebody who is posted to. Each post is answered by the test.
+// A receiver. The test answers each post.
 class Receiver {
   readonly posts: Post[] = [];
   readonly #waiting = new Set<() => void>();
@@ -133,8 +133,8 @@ function start(fetch: Fetch, hooks: readonly SendingHook[], store: Store = data.
     [],
     new Gate(),
   ];
-  const onGivenUp = (given: Delivery, error: string): void => {
-    givenUp.push([given, error]);
+  const onGivenUp = (delivery: Delivery, error: string): void => {
+    givenUp.push([delivery, error]);
     allGivenUp.open();
   };
   const sender = new HookSender(
@@ -154,12 +154,12 @@ function start(fetch: Fetch, hooks: readonly SendingHook[], store: Store = data.
   return { sender, givenUp, failed, failures, allGivenUp };
 }
 
-// Until everything that was sent is written down.
-async function settled(scene: Scene): Promise<void> {
+// Until every result is stored.
+async function waitUntilIdle(scene: Scene): Promise<void> {
   await scene.sender.close();
 }
 
-// As a receiver would, with nothing of ours.
+// Like an independent receiver, without our code.
 async function verifies(key: string, { headers, text }: Post): Promise<boolean> {
   const imported = await crypto.subtle.importKey(
     'raw',
@@ -206,7 +206,7 @@ describe('a delivery', () => {
       await verifies('the key of b', post),
       await verifies('the key of a', { ...post, text: post.text.replace('failed', 'passed') }),
     ]).toEqual([true, false, false]);
-    await settled(scene);
+    await waitUntilIdle(scene);
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });
   });
 
@@ -227,13 +227,13 @@ describe('a delivery', () => {
     for (const gate of gates.values()) gate.open();
     await receiver.count(3);
     expect([receiver.ids(), most]).toEqual([['dlv_1', 'dlv_2', 'dlv_3'], 1]);
-    await settled(scene);
+    await waitUntilIdle(scene);
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });
   });
 
   test('is retried after 5 s, 30 s, 2 min, 10 min, 1 h, 6 h, every 12 h, same id, for less than 3 days', async () => {
     await endRun(delivery('dlv_1', 'a'));
-    const begun = now;
+    const startedAt = now;
     const tried: number[] = [];
     const receiver = new Receiver(() => {
       tried.push(now);
@@ -255,11 +255,11 @@ describe('a delivery', () => {
     }
     await scene.allGivenUp.opened;
     expect(tried.slice(1).map((at, index) => at - (tried[index] ?? 0))).toEqual(pauses);
-    expect((tried.at(-1) ?? 0) - begun).toBeLessThan(72 * HOUR);
+    expect((tried.at(-1) ?? 0) - startedAt).toBeLessThan(72 * HOUR);
     expect(new Set(receiver.ids())).toEqual(new Set(['dlv_1']));
     for (const post of receiver.posts) expect(await verifies('the key of a', post)).toBe(true);
     expect(scene.givenUp.map(([{ delivery_id: id }, error]) => [id, error])).toEqual([['dlv_1', 'HTTP 500']]);
-    await settled(scene);
+    await waitUntilIdle(scene);
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 1 });
   });
 
@@ -269,7 +269,7 @@ describe('a delivery', () => {
     const scene = start(receiver.fetch, [hook('a')]);
     await receiver.count(1);
     await scene.allGivenUp.opened;
-    await settled(scene);
+    await waitUntilIdle(scene);
     expect(receiver.ids()).toEqual(['dlv_2']);
     expect(scene.givenUp.map(([{ delivery_id: id }, error]) => [id, error])).toEqual([
       ['dlv_1', 'there is no webhook "gone" any more'],
@@ -281,11 +281,11 @@ describe('a delivery', () => {
     const receiver = new Receiver();
     const scene = start(receiver.fetch, [hook('a')], data.store, true);
     await receiver.count(1);
-    await settled(scene);
+    await waitUntilIdle(scene);
     expect([receiver.ids(), scene.failed, scene.givenUp]).toEqual([['dlv_3'], [], []]);
     const other = start(receiver.fetch, [hook('elsewhere')], data.store, true);
     await receiver.count(3);
-    await settled(other);
+    await waitUntilIdle(other);
     expect(receiver.ids().toSorted()).toEqual(['dlv_1', 'dlv_2', 'dlv_3']);
   });
 
@@ -295,7 +295,7 @@ describe('a delivery', () => {
     const scene = start(new Receiver().fetch, [], data.store, true);
     await scene.allGivenUp.opened;
     expect(scene.givenUp.map(([{ delivery_id: id }]) => id)).toEqual(['dlv_1']);
-    await settled(scene);
+    await waitUntilIdle(scene);
   });
 
   test('to one that does not answer ends after 10 seconds and is tried again', async () => {
@@ -340,7 +340,7 @@ describe('a delivery', () => {
     const receiver = new Receiver();
     const scene = start(receiver.fetch, [hook('a')]);
     await receiver.count(1);
-    await settled(scene);
+    await waitUntilIdle(scene);
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });
   });
 });
@@ -359,7 +359,7 @@ describe('what goes wrong', () => {
     await first.sender.close();
     const second = start(receiver.fetch, [hook('a')]);
     await receiver.count(3);
-    await settled(second);
+    await waitUntilIdle(second);
     expect(receiver.ids()).toEqual(['dlv_1', 'dlv_1', 'dlv_1']);
     expect(first.failures.map(String)).toEqual(['Error: the disk is full', 'Error: the disk is full']);
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });
@@ -456,7 +456,7 @@ describe('over a real connection', () => {
     await endRun(delivery('dlv_1', 'a'));
     const scene = start(fetch, [hook('a', url)]);
     await cut.opened;
-    await settled(scene);
+    await waitUntilIdle(scene);
     expect(await data.store.countDeliveries()).toEqual({ pending: 0, given_up: 0 });
   });
 });

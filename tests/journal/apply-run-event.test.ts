@@ -95,7 +95,7 @@ async function createRun(): Promise<RunRecord> {
   return outcome.run;
 }
 
-// What an orchestrator brings along for an event, where the chart allows it.
+// The facts that an orchestrator passes with an event, if the chart allows it.
 function transition(event: RunEvent, state: RunState): RunTransition {
   const base = { event, facts: WAITS };
   switch (event) {
@@ -173,8 +173,8 @@ test('the time of a change never lies before that of the last event, whatever th
   );
   expect(applied.applied).toBe(true);
   const [line] = (await store.readJournal(run.run_id, 'rasp', { limit: 10 })).slice(-1);
-  const { ts, data: told } = JSON.parse(line ?? '') as { ts: string; data: { updated_at: string } };
-  expect([Date.parse(ts), Date.parse(told.updated_at)]).toEqual([NOW, NOW]);
+  const { ts, data } = JSON.parse(line ?? '') as { ts: string; data: { updated_at: string } };
+  expect([Date.parse(ts), Date.parse(data.updated_at)]).toEqual([NOW, NOW]);
 });
 
 const WAY_TO: Record<RunState, readonly RunEvent[]> = {
@@ -214,7 +214,7 @@ test('of all 54 pairs of state and event only the 13 edges of the chart apply; t
           before,
         );
       }
-      // One question id is enough for all: it goes with its run.
+      // One question id is enough for all, because it belongs to its run.
       const end = (await store.loadRun(run.run_id)) as RunRecord;
       if (!['succeeded', 'failed', 'canceled'].includes(end.status)) await walk(end, 'run.canceled');
       expect(await store.deleteRun(run.run_id)).toBe('deleted');
@@ -227,7 +227,7 @@ describe('a change through the door', () => {
   test('it stores question and handle in the transaction that enters waiting_user', async () => {
     const run = await walk(await createRun(), 'turn.started', 'turn.needs_input');
     expect(run.status).toBe('waiting_user');
-    expect(await store.loadPending(run.run_id)).toMatchObject({ interaction_id: 'int_1', state: 'pending' });
+    expect(await store.loadPendingInteraction(run.run_id)).toMatchObject({ interaction_id: 'int_1', state: 'pending' });
     expect(await store.loadHandle(run.request_id)).toEqual(HANDLE);
   });
 
@@ -243,7 +243,7 @@ describe('a change through the door', () => {
     );
     expect(applied).toMatchObject({ applied: false, refusal: { code: 'GUARD_REFUSED', guard: 'pending_and_handle' } });
     expect(await store.loadRun(run.run_id)).toEqual(run);
-    expect(await store.loadPending(run.run_id)).toBeNull();
+    expect(await store.loadPendingInteraction(run.run_id)).toBeNull();
   });
 
   test('of a hundred answers at once exactly one is applied', async () => {
@@ -298,12 +298,12 @@ describe('a change through the door', () => {
 });
 
 async function takeDeliveries(): Promise<Delivery[]> {
-  const found: Delivery[] = [];
+  const deliveries: Delivery[] = [];
   for (let next = await store.nextDelivery(NOW); next; next = await store.nextDelivery(NOW)) {
-    found.push(next);
+    deliveries.push(next);
     await store.finishDelivery(next.delivery_id, { type: 'delivered' });
   }
-  return found;
+  return deliveries;
 }
 
 describe('hooks', () => {
@@ -315,7 +315,7 @@ describe('hooks', () => {
       const run = await walk(await createRun(), ...WAY_TO[edge.from]);
       hooks = [ALL, { name: 'ends', events: ['failed'] }];
       const after = await walk(run, edge.on);
-      const told = await takeDeliveries();
+      const deliveries = await takeDeliveries();
       const wanted =
         edge.to === edge.from || edge.to === 'queued' || edge.to === 'running'
           ? []
@@ -323,11 +323,11 @@ describe('hooks', () => {
             ? ['all', 'ends']
             : ['all'];
       expect(
-        told.map(({ hook }) => hook),
+        deliveries.map(({ hook }) => hook),
         edge.id,
       ).toEqual(wanted);
-      expect(new Set(told.map(({ delivery_id: id }) => id)).size).toBe(told.length);
-      for (const each of told)
+      expect(new Set(deliveries.map(({ delivery_id: id }) => id)).size).toBe(deliveries.length);
+      for (const each of deliveries)
         expect(each).toMatchObject({
           type: `run.${edge.to}`,
           run_id: run.run_id,
@@ -389,8 +389,8 @@ describe('hooks', () => {
         }),
       ],
     });
-    const [told] = await takeDeliveries();
-    expect(told?.payload['interaction']).toEqual({
+    const [delivery] = await takeDeliveries();
+    expect(delivery?.payload['interaction']).toEqual({
       interaction_id: 'int_1',
       kind: 'open_text',
       prompt: `${'x'.repeat(10_000)}…`,

@@ -1,4 +1,4 @@
-// The files beside the journal are written a moment later, and are whole whenever somebody may look.
+// The files next to the journal are written a little later, and are complete whenever a reader opens them.
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

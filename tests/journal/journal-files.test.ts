@@ -50,7 +50,7 @@ const openFiles = (bootFile = boot()) =>
     bootFile,
   );
 
-// Whether it looked at the files of all runs.
+// Whether it checked the files of all runs.
 async function live(bootFile?: string): Promise<boolean> {
   const before = looked;
   const files = openFiles(bootFile);
@@ -62,7 +62,7 @@ async function live(bootFile?: string): Promise<boolean> {
 test('after a clean shutdown the files are not checked until the system restarts', async () => {
   expect(await live()).toBe(true);
   expect(await live()).toBe(false);
-  // What was not on the disk yet may be lost with the power.
+  // Data that was not on disk yet may be lost in a power failure.
   startSystem('second');
   expect(await live()).toBe(true);
   expect(await live()).toBe(false);
@@ -140,7 +140,7 @@ test('pending lines are not appended twice when their file is repaired meanwhile
   for (let event = 0; event < 6; event += 1) await print();
   await files.repair(() => false);
   await print();
-  // A torn one, too.
+  // A torn one as well.
   writeFileSync(path, readFileSync(path).subarray(0, -5));
   await files.repair(() => false);
   await files.close();
@@ -268,7 +268,7 @@ test('a start removes the temporary file of a repair that was killed', async () 
   await print();
   const left = `${path}.2f1c0b7e-0000-4000-8000-00000000abcd.new`;
   writeFileSync(left, 'half of it');
-  // Of somebody else, who may be at it right now.
+  // Of another process, which may be working on it.
   const others = [`${path}.new`, join(dirname(path), 'result.json.2f1c0b7e-0000-4000-8000-00000000abcd.new')];
   for (const other of others) writeFileSync(other, 'x');
   await files.repair(() => false);

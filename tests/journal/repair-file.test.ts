@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-// Each page is one line of the journal, whatever it holds.
+// Each page is one line of the journal, whatever it contains.
 function reading(stored: readonly string[]): ReadPage {
   return async (afterSeq) => {
     const page = stored[afterSeq];

@@ -1,4 +1,4 @@
-// Hints about a run: none is missed between a look and the wait, and nothing is left of those who have gone.
+// Notifications about a run: none is missed between a read and the wait, and nothing remains of readers that have left.
 import { expect, test } from 'vitest';
 import { CommitWakeups } from '../../src/journal/wakeups.js';
 import type { CommitListener, Store } from '../../src/store/store.js';

@@ -1,4 +1,4 @@
-// The ledger of requests: one state per request, found by id, seen by everybody who holds the message.
+// The ledger of requests: one state per request, found by id, visible to every holder of the message.
 import { expect, test } from 'vitest';
 import type { RequestMessage } from '../../src/jsonrpc/read-message.js';
 import { LineReader, type ReceivedLine } from '../../src/jsonrpc/received-line.js';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { clip, redact } from '../../src/kernel/redact.js';
 import { expectLinear } from '../support/growth.js';
 
-// Made up, in the forms that the services use.
+// Invented, in the forms that the services use.
 test.each([
   ['an OpenAI key', 'key sk-proj-abcdEFGH1234', 'key [redacted]'],
   ['a Google key', 'AIzaSyA1234567890abcdefghijk failed', '[redacted] failed'],

@@ -1,4 +1,4 @@
-// Text of others is shown so that nothing in it is invisible, and nothing is lost by showing it.
+// Foreign text is shown so that nothing in it is invisible, and showing it loses nothing.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteNamer, nameBytes } from '../../src/kernel/visible-bytes.js';

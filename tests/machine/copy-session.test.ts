@@ -1,4 +1,4 @@
-// What of a session comes into the home of a fork.
+// The files of a session that are copied into the home of a fork.
 import {
   appendFileSync,
   mkdirSync,
@@ -101,7 +101,7 @@ test('a session that is not there, or of which no line is whole, is not copied',
 test('the source of a forked session is copied with it, and reported when it is missing', async () => {
   const { source, target } = createHomes();
   const first = write(source, FIRST, meta(FIRST));
-  // Its first line is long, with all that the model is told.
+  // Its first line is long, with the whole text for the model.
   const payload = { base_instructions: 'x'.repeat(150_000), history_base: { thread_id: FIRST } };
   write(source, SECOND, `${JSON.stringify({ type: 'session_meta', payload })}\n{}\n`);
   write(source, THIRD, meta(THIRD, SECOND));

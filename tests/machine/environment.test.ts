@@ -44,8 +44,8 @@ const environmentOf = (name: string, passthrough: string[] = []) =>
 test.each(ENGINES.map(({ name }) => name))(
   '%s gets what any program needs, and none of the secrets beside its own',
   (name) => {
-    const given = environmentOf(name);
-    expect(given).toMatchObject({
+    const env = environmentOf(name);
+    expect(env).toMatchObject({
       PATH: '/usr/bin',
       LANG: 'de_DE.UTF-8',
       LC_TIME: 'C',
@@ -64,7 +64,7 @@ test.each(ENGINES.map(({ name }) => name))(
       'NODE_OPTIONS',
       'LD_PRELOAD',
     ])
-      expect(given).not.toHaveProperty(secret);
+      expect(env).not.toHaveProperty(secret);
   },
 );
 
@@ -99,14 +99,14 @@ test.each([
   ['gemini', ['GEMINI_CLI_TRUST_WORKSPACE', 'GEMINI_CLI_SYSTEM_SETTINGS_PATH', 'GEMINI_CLI_HOME'], 'GEMINI_MODEL'],
   ['codex', ['CODEX_SQLITE_HOME'], 'CODEX_API_KEY'],
 ])('%s ignores %j of the user and follows Parley', (name, held, passed) => {
-  const env = Object.fromEntries([...held, passed].map((variable) => [variable, 'the user’s']));
-  const given = buildEnvironment(findEngine(name), {
-    user: { home: '/home/ann', env },
+  const userEnv = Object.fromEntries([...held, passed].map((variable) => [variable, 'the user’s']));
+  const env = buildEnvironment(findEngine(name), {
+    user: { home: '/home/ann', env: userEnv },
     home: '/private',
     passthrough: [],
   });
   expect(
-    Object.entries(given)
+    Object.entries(env)
       .filter(([, value]) => value === 'the user’s')
       .map(([variable]) => variable),
   ).toEqual([passed]);
@@ -121,7 +121,7 @@ function createPrograms(): { root: string; first: string; second: string } {
   const root = createRoot();
   const [first, second] = [join(root, 'first'), join(root, 'second')];
   for (const folder of [first, second]) mkdirSync(folder);
-  // Not executable, a folder, and at last a program.
+  // Not executable, a folder, and finally a program.
   writeFileSync(join(first, 'codex'), '', { mode: 0o644 });
   mkdirSync(join(first, 'gemini'));
   for (const name of ['codex', 'gemini', 'mine']) {

@@ -32,7 +32,7 @@ test.each([
     expect(readlinkSync(link)).toBe(login);
     writeFileSync(link, 'renewed');
     expect(readFileSync(login, 'utf8')).toBe('renewed');
-    // A turn later: everything stays, even when the user has logged out meanwhile.
+    // One turn later: everything stays, even if the user has logged out meanwhile.
     rmSync(login);
     await prepareHome(findEngine(name), { user, home, ...PLAIN });
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
@@ -49,7 +49,7 @@ test('without a login none is linked, and a file that the engine wrote is left a
   put(join(root, 'elsewhere/auth.json'));
   await prepareHome(findEngine('codex'), { user, home: join(root, 'home'), ...PLAIN });
   expect(readFileSync(join(root, 'home/.codex/auth.json'), 'utf8')).toBe('its own');
-  // The user's own CODEX_HOME is where the login is.
+  // The login is in the user's own CODEX_HOME.
   await prepareHome(findEngine('codex'), { user, home: join(root, 'second'), ...PLAIN });
   expect(readlinkSync(join(root, 'second/.codex/auth.json'))).toBe(join(root, 'elsewhere/auth.json'));
 });

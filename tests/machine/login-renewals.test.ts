@@ -1,4 +1,4 @@
-// Engines that would renew one login at once: one does, the others wait for it, and nobody waits for ever.
+// Engines that would renew one login at the same time: one does, the others wait for it, and none waits forever.
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-// A clock and timers that go together, in steps between which everybody gets to do what is to be done.
+// A clock and timers that move together, in steps between which all pending work runs.
 class Time {
   readonly #timers = new SimulatedTimers();
   #now = Date.UTC(2026, 0, 1);
@@ -49,7 +49,7 @@ function logIn(expiresAt: number): void {
   );
 }
 
-// Who was let in, in their order.
+// The engines that were admitted, in order.
 function admitAll(
   renewals: LoginRenewals,
   count: number,
@@ -82,7 +82,7 @@ test('one that ends without having renewed it lets the next one try', async () =
   leave.get(0)?.();
   await time.advance(200);
   expect(admitted).toEqual([0, 1]);
-  // And one that hangs does not hold them up for ever.
+  // One that hangs does not block them forever.
   await time.advance(30_000);
   expect(admitted).toEqual([0, 1, 2]);
 });

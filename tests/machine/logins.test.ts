@@ -155,10 +155,10 @@ test.each([
   const check = (engine: string) => checkWorkspace(findEngine(engine), { home, env: {} }, join(home, 'project/sub'));
   put(join(home, path), text);
   await expect(check('opencode')).resolves.toBeUndefined();
-  const found = put(join(home, 'project', path), text);
+  const nested = put(join(home, 'project', path), text);
   if (refused)
     await expect(check('opencode')).rejects.toThrow(
-      new RegExp(`^${path.includes('plugins/') ? dirname(found) : found} has plugins that opencode executes`),
+      new RegExp(`^${path.includes('plugins/') ? dirname(nested) : nested} has plugins that opencode executes`),
     );
   else await expect(check('opencode')).resolves.toBeUndefined();
   await expect(check('codex')).resolves.toBeUndefined();

@@ -18,7 +18,7 @@ async function probeEngine(...args: Parameters<typeof probeInMessages>) {
 interface World {
   readonly programs?: Readonly<Record<string, string>>;
   readonly prints?: Readonly<Record<string, string>>;
-  // What its help prints to stderr, or what is wrong with asking for it.
+  // The stderr output of its help, or the way in which the probe fails.
   readonly help?: string | { readonly problem: string };
 }
 
@@ -43,7 +43,7 @@ function worldOf({ programs = {}, prints = {}, help = HELP }: World): ProbeDeps 
   };
 }
 
-// The program of an engine, where it has not its name.
+// The program of an engine, if its name differs from the engine's.
 const PROGRAMS: Readonly<Record<string, string>> = { 'codex-app-server': 'codex' };
 
 const REAL: readonly (readonly [string, string, string])[] = [
@@ -124,17 +124,17 @@ test('a failing program is reported with its problem and not called again', asyn
 test.each(ENGINES.filter(({ probe }) => probe.resume))(
   '$name in a version that cannot continue a conversation is reported, by its own help',
   async ({ name, probe }) => {
-    const found = {
+    const report = {
       programs: { [probe.binary]: `/bin/${name}` },
       prints: { [`/bin/${name}`]: `codex-cli ${probe.provedVersion}\n${probe.provedVersion}\n` },
     };
     const asked = [`/bin/${name}`, ...(probe.resume?.args ?? [])].join(' ');
-    expect(await probeEngine(findEngine(name), worldOf({ ...found, help: 'Usage: it [PROMPT]\n' }))).toMatchObject({
+    expect(await probeEngine(findEngine(name), worldOf({ ...report, help: 'Usage: it [PROMPT]\n' }))).toMatchObject({
       resumes: false,
       advice: [`it cannot continue conversations: ${asked} does not show how`],
     });
     expect(
-      await probeEngine(findEngine(name), worldOf({ ...found, help: { problem: 'ended with code 2' } })),
+      await probeEngine(findEngine(name), worldOf({ ...report, help: { problem: 'ended with code 2' } })),
     ).toMatchObject({
       resumes: null,
       advice: [`whether it can continue conversations is not known: ${asked} ended with code 2`],

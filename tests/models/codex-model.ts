@@ -49,7 +49,7 @@ function listTools(tools: Json | undefined): OfferedTool[] {
 }
 
 function toEntries(items: readonly JsonObject[], offered: readonly OfferedTool[]): Entry[] {
-  // The client itself is called: the call lasts until the answer.
+  // A call of the client itself lasts until the answer.
   const waits = offered.some(({ name, namespace }) => name === 'ask_human' && namespace === undefined);
   const questions = new Set(
     items
@@ -73,7 +73,7 @@ function toEntry(item: JsonObject, questions: ReadonlySet<Json | undefined>): En
   return item.role === 'user' && !isContext(text) && !text.startsWith('# AGENTS.md') ? [{ type: 'user', text }] : [];
 }
 
-// What Codex itself puts there for a call that had no end: killed, or told to go.
+// Codex adds this for a call without an end: killed, or interrupted.
 const ABORTED = /^(?:Wall time: [^\n]*\n)?aborted\b|^dynamic tool call was cancelled/;
 
 function isAborted(output: Json | undefined): boolean {
@@ -85,7 +85,7 @@ function isAborted(output: Json | undefined): boolean {
   );
 }
 
-// The number of items that were there makes the ids new in each response.
+// The number of existing items makes the ids new in each response.
 function createVoice(seen: number, patches: boolean): Voice {
   const id = `resp_${seen}`;
   let items = 0;
@@ -139,7 +139,7 @@ const USAGE = {
   total_tokens: 120,
 };
 
-// A model without the patch tool gives the patch to the shell, where Codex finds it.
+// Without the patch tool, a model passes the patch to the shell, where Codex finds it.
 function toItem(call: ToolCall, patches: boolean): JsonObject {
   switch (call.type) {
     case 'tool':

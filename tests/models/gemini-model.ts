@@ -1,5 +1,5 @@
-// The Gemini service as its CLI uses it: streamGenerateContent for the conversation, generateContent for side calls.
-// Like the real service it is said to, it refuses a conversation in which the results of tools do not match the calls.
+// The Gemini service as its CLI uses it: streamGenerateContent for the conversation, generateContent for side calls. As
+// the real service is reported to do, it refuses a conversation in which the results of tools do not match the calls.
 import { asString, isObject, type Json, type JsonObject } from '../../src/kernel/json.js';
 import {
   startModel,
@@ -44,7 +44,7 @@ const dialect: Dialect = {
   errorBody: (status, message) => ({ error: { code: status, message, status: STATUS_NAMES[status] ?? 'UNKNOWN' } }),
 };
 
-// Which model is to answer, what a conversation was about: one answer that has what each of them looks for.
+// Side calls ask for a model or for a summary: one response satisfies all of them.
 function answerSideCall(body: JsonObject): Json {
   const wantsJson = isObject(body.generationConfig) && body.generationConfig.responseMimeType === 'application/json';
   const text = wantsJson
@@ -81,7 +81,7 @@ function listTools(tools: Json | undefined): OfferedTool[] {
     .flatMap(({ name }) => (typeof name === 'string' ? [{ name }] : []));
 }
 
-// Of a turn that broke only the prompt is left; the next prompt then comes as another part of the same content.
+// Of an interrupted turn only the prompt is left; the next prompt then comes as another part of the same content.
 function toEntries({ role, parts }: JsonObject): Entry[] {
   return listObjects(parts).flatMap((part): Entry[] => {
     const text = asString(part.text);
@@ -125,7 +125,7 @@ function toChunk(parts: Json[], finishReason?: string): JsonObject {
   };
 }
 
-// The SDK cuts lines at these two characters, which JSON may have as they are.
+// The SDK splits lines at these two characters, which JSON may contain unescaped.
 function toFrame(parts: Json[], finishReason?: string): string {
   const json = JSON.stringify(toChunk(parts, finishReason))
     .replaceAll('\u2028', '\\u2028')

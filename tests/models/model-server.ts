@@ -1,6 +1,5 @@
-// A scripted model service on 127.0.0.1: records what it is sent and plays the next move of the conversation in the
-// voice of its protocol. Nothing is kept between two requests. Which paths there are and what they look like is in the
-// models' own files.
+// A scripted model service on 127.0.0.1: records its requests and sends the next move of the conversation in its
+// protocol. It keeps no state between two requests. The models' own files define the paths and formats.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,16 +11,16 @@ import { planMove, type Entry, type ModelStep, type Move } from './script.js';
 export interface ModelServer {
   readonly url: string;
   readonly requests: readonly RecordedRequest[];
-  // As soon as so many requests have come.
+  // Resolves as soon as so many requests have come.
   received(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
 export type ToolCall =
-  // `asksLeave`: to run where it otherwise may not.
+  // `asksLeave`: asks for permission to run outside the sandbox.
   | { readonly type: 'tool'; readonly command: string; readonly asksLeave?: boolean }
   | { readonly type: 'file'; readonly name: string; readonly content: string }
-  // The tool as it was offered.
+  // The tool as the client offered it.
   | { readonly type: 'ask'; readonly tool: OfferedTool; readonly input: JsonObject };
 
 export interface OfferedTool {
@@ -32,18 +31,18 @@ export interface OfferedTool {
 interface Conversation {
   readonly entries: readonly Entry[];
   readonly offered: readonly OfferedTool[];
-  // A new voice speaks one response.
+  // A new voice writes one response.
   readonly createVoice: () => Voice;
 }
 
-// Each word as the text that goes over the wire. A voice remembers what it has said of its one response.
+// Each method returns the text for the wire. A voice remembers the earlier parts of its one response.
 export interface Voice {
   begin(): string;
   piece(text: string): string;
   endMessage(): string;
   call(call: ToolCall): string;
   end(): string;
-  // The service's own way to say that it will not answer.
+  // The error response of the service.
   decline(): string;
 }
 
@@ -53,7 +52,7 @@ type Reply =
   | { readonly type: 'stream'; readonly frames: readonly string[] };
 
 export interface Dialect {
-  // What a request is answered with.
+  // The response to a request.
   answer(request: RecordedRequest): Reply;
   errorBody(status: number, message: string): Json;
 }
@@ -67,7 +66,7 @@ export async function startModel(dialect: Dialect): Promise<ModelServer> {
   const waiting = new Set<{ count: number; resolve: () => void }>();
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {
-      // The client went away in the middle of an answer, as it may. Everything else is a mistake of ours.
+      // The client may disconnect in the middle of a response. Every other error is a mistake in these tests.
       if (!response.destroyed) response.destroy();
       if (!isGone(error)) throw error;
     });
@@ -124,7 +123,7 @@ async function playFrames(response: ServerResponse, frames: readonly string[]): 
 async function playMove(response: ServerResponse, dialect: Dialect, conversation: Conversation): Promise<void> {
   const move = planMove(conversation.entries);
   const voice = conversation.createVoice();
-  // These are the whole response; what was to be said before them in the same one is not.
+  // These are the whole response; earlier steps of the same response are dropped.
   switch (move.end?.type) {
     case 'http': {
       const { status, retryMs } = move.end;
@@ -169,7 +168,7 @@ async function playSpeech(
     }
     await wire.write(voice.endMessage());
   };
-  // A model that hangs from the start does not even greet.
+  // A model that hangs from the start does not even send its first event.
   if (move.end?.type === 'hang' && !move.says.some((step) => step.type !== 'sleep')) return wire.never();
   await wire.write(voice.begin());
   for (const step of move.says) {
@@ -236,7 +235,7 @@ function callsOf(step: ModelStep): ToolCall[] {
   }
 }
 
-// As the prompt demands it of a model without the tool.
+// As the prompt requires from a model without the tool.
 function tellsOfEnvelope({ entries }: Conversation): boolean {
   return entries.some((entry) => entry.type === 'user' && entry.text.includes('"ask_user"'));
 }
@@ -254,7 +253,7 @@ function textsOf(step: ModelStep): Iterable<string> {
     case 'events':
       return Array.from({ length: step.count }, () => 'x'.repeat(step.bytes));
     default:
-      // The rest speaks of the CLI itself.
+      // The other directives concern the CLI itself.
       return [];
   }
 }
@@ -266,11 +265,11 @@ function* cut(text: string, size: number): Generator<string> {
 interface Wire {
   write(frame: string): Promise<void>;
   pause(ms: number): Promise<void>;
-  // Until the client gives up.
+  // Waits until the client disconnects.
   never(): Promise<void>;
 }
 
-// Writes no faster than the client reads, and stops when it is gone.
+// Writes no faster than the client reads, and stops when it disconnects.
 function openWire(response: ServerResponse): Wire {
   const gone = new AbortController();
   response.on('close', () => gone.abort());

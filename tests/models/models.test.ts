@@ -1,4 +1,4 @@
-// The three scripted models as services: each word over real connections, in each protocol.
+// The three scripted models as services: each directive over real connections, in each protocol.
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { buildFirstPrompt } from '../../src/run/turn-prompt.js';
@@ -61,8 +61,8 @@ describe.each(CLIENTS)('the model of $name', (client: Client) => {
       calls: [],
       text: 'The tool ask_human is not offered.',
     });
-    const told = await client.request(model, [client.user(buildFirstPrompt('interactive', '[[ask Which?|red]]'))], []);
-    expect(told.text).toBe('The tool ask_human is not offered.\n{"ask_user":{"prompt":"Which?","options":["red"]}}');
+    const reply = await client.request(model, [client.user(buildFirstPrompt('interactive', '[[ask Which?|red]]'))], []);
+    expect(reply.text).toBe('The tool ask_human is not offered.\n{"ask_user":{"prompt":"Which?","options":["red"]}}');
   });
 
   test.each([400, 401, 429, 500])('[[http %i]] is that status, with the error of the service', async (status) => {

@@ -1,7 +1,7 @@
-// How each real CLI is set up to work without any network but its scripted model: the text of its configuration, where
-// it belongs under a private home, and the environment. A key is a dummy; nothing of the user's own settings is read.
-// OFFLINE is for a CLI that is driven by hand. PERSON is for Parley: of a person's settings it has only where the model
-// is, so that what Parley has to set itself is proved to be set by Parley.
+// How each real CLI is configured to work without a network except for its scripted model: the text of its
+// configuration, its place in a private home, and the environment. Keys are dummies; nothing of the user's own settings
+// is read. OFFLINE is for a CLI that is called directly. PERSON is for Parley: such a user's settings only name the
+// model, which proves that Parley makes all other settings itself.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -18,7 +18,7 @@ export interface Offline {
   readonly env: Readonly<Record<string, string>>;
 }
 
-// A slug that Codex knows: others get a warning and no patch tool.
+// A slug that Codex knows: other names cause a warning and no patch tool.
 export const CODEX_MODEL = 'gpt-5.5';
 export const GEMINI_MODEL = 'gemini-2.5-flash';
 export const OPENCODE_MODEL = 'scripted/scripted-model';
@@ -79,8 +79,8 @@ function buildGeminiSettings(mcp?: McpServer): string {
   const [command, ...args] = mcp?.command ?? [''];
   return JSON.stringify({
     ...GEMINI_SETTINGS,
-    // More attempts, and a failing service is tried for minutes; with retention, a resumed session is deleted by the
-    // next one.
+    // With more attempts, a failing service is retried for minutes; with retention, the next session deletes a resumed
+    // one.
     general: {
       enableAutoUpdate: false,
       enableAutoUpdateNotification: false,
@@ -119,7 +119,7 @@ function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
   });
 }
 
-// The same places that Parley's private homes have (`home.ts` of each engine).
+// The same places as in Parley's private homes (`home.ts` of each engine).
 const OFFLINE = {
   codex: (home, modelUrl, mcp) => ({
     files: { '.codex/config.toml': buildCodexConfig(modelUrl, mcp) },
@@ -144,7 +144,7 @@ const OFFLINE = {
       XDG_CACHE_HOME: join(home, 'cache'),
       OPENCODE_DISABLE_MODELS_FETCH: '1',
       OPENCODE_DISABLE_AUTOUPDATE: '1',
-      // Else it looks for a package of its own in the registry, in the background of every run.
+      // Otherwise every run looks for a package in the registry, in the background.
       npm_config_offline: 'true',
     },
   }),
@@ -152,7 +152,7 @@ const OFFLINE = {
 
 export type RealEngine = keyof typeof OFFLINE;
 
-// By path under the home of the person.
+// By path under the home of the user.
 export const PERSON: Record<RealEngine, (modelUrl: string) => Offline> = {
   codex: (modelUrl) => ({
     files: { '.codex/config.toml': `${codexLines(modelUrl).join('\n')}\n` },
@@ -168,8 +168,7 @@ export const PERSON: Record<RealEngine, (modelUrl: string) => Offline> = {
   }),
 };
 
-// Writes the configuration into a home and gives the environment that belongs to it, HOME and a private TMPDIR
-// included.
+// Writes the configuration into a home and returns its environment, including HOME and a private TMPDIR.
 export function prepareOfflineHome(
   engine: RealEngine,
   home: string,

@@ -1,4 +1,5 @@
-// What all models read alike from a request: who may not be named, lists of objects, and which texts are no person's.
+// Parts of a request that all models read in the same way: hidden keys, lists of objects, and texts that come from the
+// CLI.
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { isObject, parseJson, type Json, type JsonObject } from '../../src/kernel/json.js';
@@ -8,7 +9,7 @@ export interface RecordedRequest {
   readonly path: string;
   // The values of keys are replaced by (hidden).
   readonly headers: Readonly<Record<string, string>>;
-  // An empty object if it was none.
+  // Returns an empty object for other values.
   readonly body: JsonObject;
 }
 
@@ -32,7 +33,7 @@ export function listObjects(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-// What a CLI itself puts between the prompts, in one element: where it works, that a turn was aborted.
+// Text of the CLI between the prompts, in one element: its working folder, or that a turn was aborted.
 export function isContext(text: string): boolean {
   return /^\s*<(\w+_\w+)>[^]*<\/\1>\s*$/.test(text);
 }

@@ -9,7 +9,7 @@ const ANSWERED: Entry = { type: 'answered' };
 const LOST: Entry = { type: 'lost' };
 const user = (text: string): Entry => ({ type: 'user', text });
 
-// A move as short text: what is said, then what ends it.
+// A move as short text: its messages, then the step that ends it.
 function next(...conversation: Entry[]): string {
   const { says, end, beside } = planMove(conversation);
   const calls = [...(end ? [end] : []), ...beside].map(
@@ -57,7 +57,7 @@ test('a question ends the turn; directives after it run after the answer, behind
   expect(next(...asked, SAID, user('blue [[answer c]]'))).toBe('c →tool:x');
   expect(next(...asked, SAID, user('blue'), CALLED)).toBe('→ask');
   expect(next(...asked, SAID, user('blue'), CALLED, CALLED, SAID, user('yes'))).toBe('done');
-  // Killed before it could say so.
+  // Killed before it could report.
   expect(next(...asked, user('blue'))).toBe('→tool:x');
 });
 
@@ -76,7 +76,7 @@ test('directives after a question survive a broken turn', () => {
   expect(next(...asked, user('blue'))).toBe('→hang');
   expect(next(...asked, user('blue'), user('again'))).toBe('a');
   expect(next(...asked, user('blue [[cut]]'), user('again'))).toBe('→hang');
-  // Stopped while the command ran: its answer is still to come.
+  // Stopped while the command ran: its result is still to come.
   expect(next(user('[[ask q]] [[tool x]] [[answer a]]'), CALLED, SAID, user('blue'), CALLED, user('again'))).toBe('a');
 });
 
@@ -94,7 +94,7 @@ test('calls beside one another are one response, and each of them is behind it',
 
 test('a question whose call lasted until its answer does not end the turn', () => {
   expect(next(user('[[ask q]] [[done]]'), CALLED, ANSWERED)).toBe('done');
-  // Broken off, and answered in another turn.
+  // Interrupted, and answered in another turn.
   expect(next(user('[[ask q]] [[done]]'), CALLED, LOST, user('You asked: q\nThe answer: blue'))).toBe('done');
 });
 

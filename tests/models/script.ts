@@ -1,38 +1,38 @@
-// What a scripted model does next. The prompts of a conversation are its script, in the words of the stand-ins and a
-// few more that speak of the service. The position is computed from the conversation alone, so that a model keeps
-// nothing: it goes on in any process, after any resume. Total: what is no directive is plain text.
+// The next step of a scripted model. The prompts of a conversation are its script, in the directives of the stand-ins
+// and a few more about the service. The position is computed from the conversation alone, so a model stores nothing and
+// continues in any process, after any resume. Total: any text that is not a directive is plain text.
 import { parseDirectives, type Step } from '../../src/rehearsal/directives.js';
 
-// Of the words of the stand-ins [[crash]] drops the connection before an answer, [[fail]] declines one, and [[hang]]
-// gives none. [[http]], [[html]], [[crash]], [[empty]] and [[fail]] are a whole response: what else it was to say is
-// not said. [[approve]] is a command that asks for leave, where the CLI has such a thing. Those that speak of the CLI
-// itself (stderr, exit0, nosession, othersession, refuse, orphan) are passed over.
+// Of the directives of the stand-ins, [[crash]] drops the connection before a response, [[fail]] declines to respond,
+// and [[hang]] sends no response. [[http]], [[html]], [[crash]], [[empty]] and [[fail]] are a whole response: its other
+// messages are not sent. [[approve]] is a command that asks for permission, if the CLI supports it. Directives about
+// the CLI itself (stderr, exit0, nosession, othersession, refuse, orphan) are ignored.
 type ServiceStep =
-  // [[http STATUS]], or [[http STATUS MS]]: to be tried again after so many milliseconds.
+  // [[http STATUS]], or [[http STATUS MS]]: the client should retry after so many milliseconds.
   | { readonly type: 'http'; readonly status: number; readonly retryMs: number | undefined }
-  // [[slow MS]]: from here on in small pieces, so far apart.
+  // [[slow MS]]: sends small pieces from here on, with this pause.
   | { readonly type: 'slow'; readonly ms: number }
   // [[huge BYTES]]: one message of this size.
   | { readonly type: 'huge'; readonly bytes: number }
-  // [[patch PATH]]: a new file anywhere.
+  // [[patch PATH]]: creates a file anywhere.
   | { readonly type: 'patch'; readonly path: string }
-  // [[call NAME]]: a tool of that name, with nothing, as it was offered; where it was not, that is said.
+  // [[call NAME]]: calls a tool of that name without arguments; reports a tool that was not offered.
   | { readonly type: 'call'; readonly name: string }
-  // [[beside]]: the call behind it is made in the same response as the one before it.
+  // [[beside]]: the next call is made in the same response as the previous one.
   | { readonly type: 'beside' }
-  // The connection dropped in mid-answer, an answer without content, a page of HTML with status 200, a line that is no
-  // JSON.
+  // The connection dropped during a response, a response without content, a page of HTML with status 200, a line that
+  // is not JSON.
   | { readonly type: 'cut' | 'empty' | 'html' | 'badsse' };
 export type ModelStep = Step | ServiceStep;
 
-// A conversation as the model is told it, in its order. What a CLI adds on its own is left out, and so are the results
-// of tools, but for two: `answered`, that of a question whose call lasts until its answer, and `lost`, that of a call
-// which was broken off.
+// A conversation as the model receives it, in order. Leaves out additions of the CLI and the results of tools, except
+// for two: `answered`, the result of a question whose call lasts until its answer, and `lost`, the result of an
+// interrupted call.
 export type Entry =
   | { readonly type: 'user'; readonly text: string }
   | { readonly type: 'said' | 'called' | 'answered' | 'lost' };
 
-// One response: what is said, and the step that ends it (none: the turn is over).
+// One response: its messages, and the step that ends it (none: the turn has ended).
 export interface Move {
   readonly says: readonly ModelStep[];
   readonly end: ModelStep | undefined;
@@ -42,7 +42,7 @@ export interface Move {
 
 interface Line {
   readonly step: ModelStep;
-  // It stood behind a question that was asked: it outlives the turn.
+  // It was behind a question that was asked, so it outlives the turn.
   readonly kept: boolean;
 }
 
@@ -56,16 +56,16 @@ const SERVICE_WORDS = [
 const SERVICE_WORD = new RegExp(`\\[\\[(?:${SERVICE_WORDS.map(({ source }) => source).join('|')})\\]\\]`, 'g');
 const CALLS = new Set(['tool', 'approve', 'file', 'patch', 'call', 'ask']);
 const FAILURES = new Set(['fail', 'crash', 'hang', 'http', 'cut', 'empty', 'html', 'badsse']);
-// What Parley tells an agent whose request for leave was decided when nobody waited for it any more.
+// The text that Parley sends to an agent whose request for permission was decided after its process had exited.
 const DECIDED = /^The person (approved|declined) this action: /;
 const SPEECH = new Set(['answer', 'done', 'utf8', 'events', 'huge']);
 
 export function parseScript(prompt: string): ModelStep[] {
   const steps: ModelStep[] = [];
   let from = 0;
-  for (const found of prompt.matchAll(SERVICE_WORD)) {
-    steps.push(...parseDirectives(prompt.slice(from, found.index)), toServiceStep(found));
-    from = found.index + found[0].length;
+  for (const match of prompt.matchAll(SERVICE_WORD)) {
+    steps.push(...parseDirectives(prompt.slice(from, match.index)), toServiceStep(match));
+    from = match.index + match[0].length;
   }
   return [...steps, ...parseDirectives(prompt.slice(from))];
 }
@@ -92,14 +92,14 @@ function toServiceStep([
   return { type: bare as 'cut' | 'empty' | 'html' | 'badsse' | 'beside' };
 }
 
-// A response ends with a call or a failure, so the calls since the last prompt say how far its script has come.
+// A response ends with a call or a failure, so the calls since the last prompt show the position in its script.
 export function planMove(conversation: readonly Entry[]): Move {
   let script: readonly Line[] = [];
   let asked = false;
-  // The last call, and whether it was broken off.
+  // The last call, and whether it was interrupted.
   let last: Line | undefined;
   let isLost = false;
-  // Since the last call.
+  // Messages since the last call.
   let said = false;
   let turns = 0;
   let prompt = '';
@@ -108,7 +108,7 @@ export function planMove(conversation: readonly Entry[]): Move {
       const own = parseScript(entry.text).map((step) => ({ step, kept: false }));
       const decision = isLost ? DECIDED.exec(entry.text)?.[1] : undefined;
       if (decision === undefined) script = [...own, ...carryOver(script, { asked, said })];
-      // It does as it is told: the same again, or none of it; or what the note says.
+      // Follows the instruction: repeats the request, skips it, or follows the note.
       else script = [...(own.length > 0 || decision !== 'approved' || !last ? own : [last]), ...script];
       asked = false;
       isLost = false;
@@ -136,15 +136,15 @@ export function planMove(conversation: readonly Entry[]): Move {
   };
 }
 
-// What the next turn takes over: all that stood behind a question, or what an earlier question had left. A step that
-// broke the turn is crossed out, so that the conversation can go on behind it.
+// The script that the next turn takes over: everything behind a question, or the rest of an earlier question. A step
+// that broke the turn is removed, so that the conversation can continue behind it.
 function carryOver(script: readonly Line[], { asked, said }: { asked: boolean; said: boolean }): Line[] {
   if (asked) return keep(script);
   const { before, end } = nextMove(script);
-  const played = end ? script.slice(before.length + 1) : [];
+  const remaining = end ? script.slice(before.length + 1) : [];
   // Without the tool the question was a message.
-  if (said && end?.type === 'ask') return keep(played);
-  return (said || (end && FAILURES.has(end.type)) ? played : script).filter((line) => line.kept);
+  if (said && end?.type === 'ask') return keep(remaining);
+  return (said || (end && FAILURES.has(end.type)) ? remaining : script).filter((line) => line.kept);
 }
 
 function keep(script: readonly Line[]): Line[] {

@@ -1,5 +1,5 @@
-// What only one of the services does: Gemini's check of results and its side calls, OpenCode's titles, Codex without
-// its patch tool.
+// Behaviour of a single service: Gemini's check of results and its side calls, OpenCode's titles, Codex without its
+// patch tool.
 import { expect, onTestFinished, test } from 'vitest';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import { startCodexModel } from './codex-model.js';

@@ -1,5 +1,4 @@
-// How the tests speak to the scripted models: for each protocol a client that sends a conversation and reads the
-// answer.
+// Clients of the scripted models: for each protocol, one that sends a conversation and reads the response.
 import { isObject, parseJson, type Json, type JsonObject } from '../../src/kernel/json.js';
 import { startCodexModel } from './codex-model.js';
 import { startGeminiModel } from './gemini-model.js';
@@ -17,12 +16,12 @@ export interface Heard {
   readonly status: number;
   readonly headers: Headers;
   readonly body: string;
-  // The connection was closed as it should be.
+  // The connection was closed normally.
   readonly whole: boolean;
   readonly text: string;
   readonly pieces: number;
   readonly calls: readonly Call[];
-  // The service said that this is all.
+  // The service marked the end.
   readonly ended: boolean;
 }
 
@@ -37,12 +36,12 @@ interface Protocol {
   readonly read: (frames: readonly JsonObject[], body: string) => Read;
   readonly user: (text: string) => Json;
   readonly assistant: (text: string) => Json;
-  // What the model said and called, and the results of the calls.
+  // The model's messages and calls, and the results of the calls.
   readonly exchange: (heard: Heard) => Json[];
-  // What the CLI adds on its own before a prompt.
+  // Additions of the CLI before a prompt.
   readonly context: readonly Json[];
   readonly calls: { shell: (command: string) => Call; write: (name: string) => Call; ask: (input: JsonObject) => Call };
-  // A sign in the body that the service will not answer.
+  // A marker in the body of an error response.
   readonly declined: string;
 }
 
@@ -55,8 +54,8 @@ export interface Client extends Protocol {
   ): Promise<Heard>;
 }
 
-function readItem({ type, name, namespace, input, arguments: given }: JsonObject): Call {
-  const call = { name: String(name), input: (type === 'custom_tool_call' ? input : parseJson(String(given))) ?? null };
+function readItem({ type, name, namespace, input, arguments: args }: JsonObject): Call {
+  const call = { name: String(name), input: (type === 'custom_tool_call' ? input : parseJson(String(args))) ?? null };
   return typeof namespace === 'string' ? { ...call, namespace } : call;
 }
 
@@ -219,7 +218,7 @@ function toClient(protocol: Protocol): Client {
   return { ...protocol, request };
 }
 
-// As far as it came.
+// The part that arrived.
 async function readBody(response: Response): Promise<{ body: string; whole: boolean }> {
   const decoder = new TextDecoder();
   let body = '';
@@ -233,7 +232,7 @@ async function readBody(response: Response): Promise<{ body: string; whole: bool
 }
 
 function readFrames(body: string): JsonObject[] {
-  // Not by a pattern: its line ends at U+2028, that of the protocol does not.
+  // Without a pattern, whose lines would end at U+2028; lines of the protocol do not.
   return body
     .split('\n')
     .flatMap((line) => (line.startsWith('data: ') ? [parseJson(line.slice('data: '.length))] : []))

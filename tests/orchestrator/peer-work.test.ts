@@ -10,15 +10,15 @@ import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
 const RUN = 'run_1';
-const nothing = (): void => {};
+const ignore = (): void => {};
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
 function scene() {
-  let hear: (told: Committed) => void = nothing;
-  let answer: (run: Partial<RunRecord>) => void = nothing;
+  let hear: (commit: Committed) => void = ignore;
+  let answer: (run: Partial<RunRecord>) => void = ignore;
   const [ended, canceled, released]: [string[], string[], string[]] = [[], [], []];
   const gate = { release: new Gate() };
-  const waiters = new Map<string, object>();
+  const idleResidents = new Map<string, object>();
   const controls = new Map<string, { control: TurnControl; over: Promise<void> }>();
   const timers = new SimulatedTimers();
   const ownership = { onLost: () => {}, pollMs: 1000 };
@@ -38,9 +38,9 @@ function scene() {
     loadRun: () => new Promise((resolve) => (answer = resolve as typeof answer)),
   } as unknown as OrchestratorDeps['store'];
   const residents = {
-    has: (runId: string) => waiters.has(runId),
-    kept: () => [...waiters.keys()],
-    waiterOf: (runId: string) => waiters.get(runId) ?? null,
+    has: (runId: string) => idleResidents.has(runId),
+    kept: () => [...idleResidents.keys()],
+    idleResidentOf: (runId: string) => idleResidents.get(runId) ?? null,
     end: async (runId: string) => void ended.push(runId),
   } as unknown as Residents;
   const work = new PeerWork({
@@ -56,15 +56,15 @@ function scene() {
   return {
     work,
     timers,
-    waiters,
+    idleResidents,
     controls,
     ended,
     canceled,
     released,
     gate,
     play,
-    told: () => hear({ run_id: RUN, origin: 'elsewhere', ms: 0 }),
-    found: async (run: Partial<RunRecord>) => {
+    notify: () => hear({ run_id: RUN, origin: 'elsewhere', ms: 0 }),
+    recoverRun: async (run: Partial<RunRecord>) => {
       answer({ cancel_requested: null, ...run });
       await soon();
     },
@@ -72,38 +72,38 @@ function scene() {
 }
 
 test('a process whose run continued elsewhere is ended', async () => {
-  const { waiters, told, found, ended } = scene();
-  waiters.set(RUN, {});
-  told();
-  await found({ status: 'succeeded' });
+  const { idleResidents, notify, recoverRun, ended } = scene();
+  idleResidents.set(RUN, {});
+  notify();
+  await recoverRun({ status: 'succeeded' });
   expect(ended).toEqual([RUN]);
 });
 
 test('a process that began to wait while it was looked is left alone', async () => {
-  const { waiters, controls, play, told, found, ended } = scene();
+  const { idleResidents, controls, play, notify, recoverRun, ended } = scene();
   play();
-  told();
-  // The turn is over since, and its process waits.
-  waiters.set(RUN, {});
+  notify();
+  // The turn has ended meanwhile, and its process waits.
+  idleResidents.set(RUN, {});
   controls.delete(RUN);
-  await found({ status: 'running' });
+  await recoverRun({ status: 'running' });
   expect(ended).toEqual([]);
 });
 
 test('another process than the one that waited when it was looked is left alone', async () => {
-  const { waiters, told, found, ended } = scene();
-  waiters.set(RUN, {});
-  told();
-  waiters.set(RUN, {});
-  await found({ status: 'running' });
+  const { idleResidents, notify, recoverRun, ended } = scene();
+  idleResidents.set(RUN, {});
+  notify();
+  idleResidents.set(RUN, {});
+  await recoverRun({ status: 'running' });
   expect(ended).toEqual([]);
 });
 
 test('a run that waits with its process here is canceled if somebody wants that', async () => {
-  const { waiters, told, found, ended, canceled } = scene();
-  waiters.set(RUN, {});
-  told();
-  await found({ status: 'waiting_user', cancel_requested: { at: 1, actor: null } });
+  const { idleResidents, notify, recoverRun, ended, canceled } = scene();
+  idleResidents.set(RUN, {});
+  notify();
+  await recoverRun({ status: 'waiting_user', cancel_requested: { at: 1, actor: null } });
   expect([canceled, ended]).toEqual([[RUN], []]);
 });
 

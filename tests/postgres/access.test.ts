@@ -62,7 +62,7 @@ const signIn = async (url: string, token: string): Promise<string> => {
 };
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
-// A command on the data directory of a host, or of somebody else.
+// A command on the data directory of a host, or of another user.
 const callOn = ({ site, database }: Hosts, name: string, ...args: string[]) =>
   run(
     { ...site, env: { ...site.env, PARLEY_DATA: join(site.root, `data-${name}`), PARLEY_DATABASE_URL: database.url } },

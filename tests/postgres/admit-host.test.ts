@@ -1,5 +1,4 @@
-// Who may be one of the hosts that share a database: those that differ in where files are, or take the same disk for
-// theirs, may not.
+// Which hosts may share a database: not those with different places of files, or with the same disk under two names.
 import { expect, test } from 'vitest';
 import { admitHost } from '../../src/ownership/postgres/admit-host.js';
 import { systemTimers } from '../../src/process/timers.js';
@@ -9,7 +8,7 @@ import { withStores } from '../support/postgres-stores.js';
 
 const LEASE_MS = 1500;
 
-// With one host that is there already, and may renew its lease.
+// With one existing host that may renew its lease.
 async function withHost(site: Site, { renews }: { renews: boolean }) {
   const stores = await withStores();
   const { database } = await stores.store();

@@ -40,10 +40,10 @@ test('two hundred runs that ten hosts want at once go to one host each', async (
   await Promise.all(
     hosts.map(async (store) => {
       for (let mine: string[] = []; ;) {
-        const found = await store.claimQueued(3, mine);
-        if (found.length === 0) return;
-        claimed.push(...found);
-        mine = [...mine, ...found];
+        const claimed = await store.claimQueued(3, mine);
+        if (claimed.length === 0) return;
+        claimed.push(...claimed);
+        mine = [...mine, ...claimed];
       }
     }),
   );
@@ -72,13 +72,13 @@ test('a run with local files goes to the host of that disk; one with another pat
   expect(await claim('site_c', '/other')).toEqual([]);
   expect(await claim('site_b', '/data')).toEqual(['run_0002']);
   expect(await claim('site_a', '/data')).toEqual(['run_0001', 'run_0002']);
-  // Whoever begins it first has its files.
+  // The host that starts it first has its files.
   await begin(b, (await b.loadRun('run_0002')) as RunRecord);
   expect(await stores.query(`SELECT run_id, site FROM parley.runs ORDER BY run_id`)).toEqual([
     { run_id: 'run_0001', site: 'site_a' },
     { run_id: 'run_0002', site: 'site_b' },
   ]);
-  // One that goes on with another's session goes where that is.
+  // A run that continues another session moves to the host of that session.
   await create(c, 3, { local: true, beside: 'run_0002' });
   expect(await stores.query(`SELECT site, place FROM parley.runs WHERE run_id = 'run_0003'`)).toEqual([
     { site: 'site_b', place: '/data' },
@@ -100,7 +100,7 @@ test('a run of a dead host is taken over once, with another epoch; one of a livi
   expect([await listOwned(b.database, 'b', 9), await listOwned(b.database, 'c', 9)]).toEqual(
     winner === 'b' ? [[run.run_id], []] : [[], [run.run_id]],
   );
-  // What the dead one still wants to write is refused.
+  // Later writes of the dead host are refused.
   await expect(commit(a, run, { set: { status: 'succeeded' } })).rejects.toThrow('epoch');
 });
 

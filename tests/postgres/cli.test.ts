@@ -1,5 +1,5 @@
-// The command line beside servers that share a database: it finds one by the database, registers a token of its own,
-// and needs no file of theirs.
+// The command line with servers that share a database: it finds one through the database, registers its own token, and
+// needs no file of theirs.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -16,7 +16,7 @@ import { openPostgresProxy } from '../support/postgres-proxy.js';
 const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
 
 interface Beside extends Hosts {
-  // A command of somebody with a data directory of their own, unless another is named.
+  // A command of a user with their own data directory, unless another is named.
   readonly env: Readonly<Record<string, string>>;
   call(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended>;
   hostCount(): Promise<number>;
@@ -64,7 +64,7 @@ test.each(['shared', 'host'] as const)(
     expect(asked, asked.stderr).toMatchObject({ code: 3 });
     const { run } = expectLines(asked.stdout).at(-1) as { run: { run_id: string } };
     expect((await call(['ls', '--status', 'waiting_user', '--quiet'])).stdout.trim()).toBe(run.run_id);
-    // It is played by another host: that is no reason to stop watching it.
+    // Another host runs it: that is no reason to stop watching it.
     const watching = start(hosts.site, ['watch', 'last', '--json'], { env: hosts.env });
     await watching.waitFor('user.input.required');
     expect(await call(['reply', 'last', '2'])).toMatchObject({ code: 0 });
@@ -74,7 +74,7 @@ test.each(['shared', 'host'] as const)(
     expect(await call(['cancel', 'last'])).toMatchObject({ code: 0, stdout: `canceled ${hanging.stdout.trim()}\n` });
     expect(await call(['rm', run.run_id])).toMatchObject({ code: 0 });
     expect(await hostCount()).toBe(1);
-    // Of shared files no server is the one of the directory.
+    // With shared files, no server belongs to the directory.
     expect(
       existsSync(join(files === 'shared' ? hosts.site.data : join(hosts.site.root, 'data-a'), 'server.json')),
     ).toBe(files === 'host');
@@ -100,7 +100,7 @@ test('a dead host is skipped; a host on this machine is preferred, then one with
   const hosts = await besideHosts({ files: 'host' });
   await deadHost(hosts, 'elsewhere', 'http://127.0.0.1:1');
   const [a, b] = [await hosts.start('a'), await hosts.start('b')];
-  // Whoever is asked with a wrong token says so.
+  // A server that receives a wrong token reports it.
   const asks = async (env: Record<string, string>) =>
     /The server at (\S+)/.exec((await hosts.call(['run', 'rehearsal', '[[done 1]]'], env)).stderr)?.[1];
   expect(await asks({ HOSTNAME: 'b' })).toBe(b.url);
@@ -113,7 +113,7 @@ test('a dead host is skipped; a host on this machine is preferred, then one with
   for (const { child } of [a, b]) child.kill('SIGKILL');
   await Promise.all([a.ended, b.ended]);
   expect(await hosts.hostCount()).toBe(3);
-  // Still listed, but nobody answers: the command does it itself.
+  // Still listed, but unreachable: the command does the work itself.
   expect(await hosts.call(['run', 'rehearsal', '[[done 1]]'])).toMatchObject({ code: 0 });
   expect(await hosts.hostCount()).toBe(4);
 });
@@ -201,7 +201,7 @@ test('watching runs whose last host died continues them: running ones are ended,
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['running']);
   const queued = run('[[done 1]]');
   await expect.poll(statuses, { timeout: 30_000 }).toEqual(['running', 'queued']);
-  // Both are watched by now: the server has told the commands which runs they are.
+  // Both are being watched: the server has sent the run ids to the commands.
   for (const each of [running, queued]) await each.waitFor('conversation.');
   a.child.kill('SIGKILL');
   const [first, second] = await Promise.all([running.ended, queued.ended]);
@@ -229,7 +229,7 @@ test('a host is named after its machine or HOSTNAME, reports its settings, and l
     });
     try {
       await Promise.all(Array.from({ length: 20 }, () => data.store.countRuns()));
-      // Besides, one listens and one renews the lease. One of them may still be on its way.
+      // In addition, one listens and one renews the lease. One of them may still be connecting.
       await expect
         .poll(
           async () =>
@@ -250,7 +250,7 @@ test('a host is named after its machine or HOSTNAME, reports its settings, and l
       ]);
     } finally {
       await data.close();
-      // It names a process that is not ours, which nobody must end for us.
+      // It names a process that is not ours and must not be ended.
       rmSync(join(site.data, 'writer.json'), { force: true });
     }
     await expect
@@ -280,7 +280,7 @@ test.each(['shared', 'host'] as const)(
     ).rejects.toThrow('nobody');
     const release = await lockDataDir(site.data, { pid: process.pid });
     release();
-    // A server takes a moment to notice that a connection was closed, but not the ten seconds that an idle one is kept.
+    // A server needs some time to notice a closed connection, but not the ten seconds for which an idle one is kept.
     await expect
       .poll(
         () =>

@@ -1,4 +1,4 @@
-// The store in PostgreSQL does what every store must do, with and without a host.
+// The store in PostgreSQL meets the contract of every store, with and without a host.
 import { openPostgres } from '../../src/store/postgres/connection/open-postgres.js';
 import { registerHost } from '../../src/store/postgres/hosts/host-lease.js';
 import { describeStore } from '../store/conformance.js';

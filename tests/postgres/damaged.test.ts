@@ -1,5 +1,5 @@
-// Damaged rows in a database that hosts share: as with SQLite, one takes no other with it, and a damaged run is shown
-// and deleted.
+// Damaged rows in a shared database: as with SQLite, one does not affect another, and a damaged run can be shown and
+// deleted.
 import { expect, test } from 'vitest';
 import { parley } from '../support/command.js';
 import { becomes, withHosts } from '../support/hosts.js';
@@ -20,12 +20,12 @@ test.each(['{', '{"kind":"zzz","prompt":"x","options":[]}', '{"kind":"choose_one
     const [first = '', middle = '', last = ''] = ids;
     await hosts.database.query(`UPDATE parley.interactions SET question_json = $2 WHERE run_id = $1`, [middle, text]);
     expect((await a.client.inbox()).interactions.map(({ run_id: id }) => id)).toEqual([first, last]);
-    const told: string[] = [];
+    const notices: string[] = [];
     for await (const change of a.client.inboxChanges()) {
-      if (change.type === 'pending') told.push(change.item.run_id);
+      if (change.type === 'pending') notices.push(change.item.run_id);
       if (change.type === 'ready') break;
     }
-    expect(told).toEqual([first, last]);
+    expect(notices).toEqual([first, last]);
     expect((await a.client.list()).runs.map(({ run_id: id }) => id)).toEqual([last, first]);
     const env = { PARLEY_DATABASE_URL: hosts.database.url, PARLEY_TOKEN: a.token };
     const listed = await parley(hosts.site, ['ls', '-q'], { env });
@@ -106,7 +106,7 @@ test.each([
   await hosts.database.query(statement, [id, 'fcmp', first]);
   expect(last).toBe(head);
   const env = { PARLEY_DATABASE_URL: hosts.database.url, PARLEY_TOKEN: a.token };
-  const told = `fcmp events ${first} to ${last}: `;
+  const prefix = `fcmp events ${first} to ${last}: `;
   for (const args of [
     ['show', id],
     ['watch', id],
@@ -114,7 +114,7 @@ test.each([
   ]) {
     expect(await parley(hosts.site, args, { env })).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining(`damaged: ${told}`) as string,
+      stderr: expect.stringContaining(`damaged: ${prefix}`) as string,
     });
   }
   let read = 0;
@@ -122,6 +122,6 @@ test.each([
   expect(read).toBe(first - 1);
   expect(await parley(hosts.site, ['doctor', '--full'], { env })).toMatchObject({
     code: 1,
-    stdout: expect.stringContaining(`1 of 1 runs are damaged: ${id} (${told}`) as string,
+    stdout: expect.stringContaining(`1 of 1 runs are damaged: ${id} (${prefix}`) as string,
   });
 });

@@ -1,4 +1,4 @@
-// A delivery is handed to one host at a time.
+// A delivery is assigned to one host at a time.
 import { expect, test } from 'vitest';
 import { T0, delivery } from '../store/conformance.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
@@ -11,7 +11,7 @@ test('a delivery is claimed by one host, and by another only when that claim exp
   await commit(one, await create(one), { deliveries: [delivery('dlv_1')] });
   expect((await one.nextDelivery(LATER))?.delivery_id).toBe('dlv_1');
   expect(await two.nextDelivery(LATER)).toBeNull();
-  // The same host may ask again: it is the one that sends it.
+  // The same host may claim it again: it is the one that sends it.
   expect((await one.nextDelivery(LATER))?.delivery_id).toBe('dlv_1');
   await stores.query(`UPDATE parley.deliveries SET claimed_until = clock_timestamp() - interval '1 second'`);
   expect((await two.nextDelivery(LATER))?.delivery_id).toBe('dlv_1');

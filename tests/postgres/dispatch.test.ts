@@ -1,4 +1,4 @@
-// The dispatch on a database that hosts share does what every dispatch must do; and beside others, what only it must.
+// The dispatch on a shared database meets the contract of every dispatch, and rules of its own with other hosts.
 import { expect, onTestFinished, test } from 'vitest';
 import { PostgresDispatch } from '../../src/dispatch/postgres/postgres-dispatch.js';
 import { systemClock } from '../../src/kernel/clock.js';
@@ -20,7 +20,7 @@ async function openHost({ url }: TestDatabase, host: string) {
       new PostgresDispatch(
         {
           store,
-          ownership: { claim: (...given) => store.claimQueued(...given) },
+          ownership: { claim: (...args) => store.claimQueued(...args) },
           timers: systemTimers,
           clock: systemClock,
         },
@@ -42,7 +42,7 @@ describeDispatch('PostgreSQL', async () => {
   };
 });
 
-// Two hosts, both awake; without a slot they only decide.
+// Two running hosts; without a slot they only decide.
 async function withTwo(slots: number): Promise<{ database: TestDatabase; a: Stage; b: Stage }> {
   const database = await withDatabase();
   const hosts = [await openHost(database, 'host_a'), await openHost(database, 'host_b')];
@@ -61,7 +61,7 @@ async function withTwo(slots: number): Promise<{ database: TestDatabase; a: Stag
 
 test('each run is begun by one of the hosts, as many on each as it has slots', async () => {
   const { a, b } = await withTwo(3);
-  // By a: nobody tells b but the database.
+  // By a: only the database notifies b.
   await a.queue(1, 2, 3, 4, 5, 6, 7, 8);
   a.dispatch.wake();
   await eventually(() => [a.turns.size, b.turns.size]).toEqual([3, 3]);

@@ -89,7 +89,7 @@ test('living hosts with differing settings are reported by name', async () => {
   const register = (name: string, info: JsonObject) =>
     registerHost(database, { host_id: `host_${name}`, name, url: null, ttlMs: 600_000, info });
   await register('a', { version: '1.0.0', files: 'host', lease_sec: 15 });
-  // One that says nothing of itself differs in nothing.
+  // A host without information about itself has no differences.
   await register('b', {});
   expect((await doctor(site, stores.url)).about('hosts')).toEqual([]);
   await register('c', { version: '1.0.0', files: 'shared', lease_sec: 15 });

@@ -32,7 +32,7 @@ test('a run of an engine is refused only if no other live host that serves has i
     return { host, leave };
   };
   const { host } = await join('a', { serves: true, engines: ['codex'] });
-  // Its own programs it looks at itself.
+  // It checks its own programs itself.
   expect(await host.hasEngine('codex')).toBe(false);
   await join('worker', { serves: false, engines: ['codex'] });
   expect(await host.hasEngine('codex')).toBe(false);

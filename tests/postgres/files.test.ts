@@ -16,7 +16,7 @@ test('a run is continued, copied and retried through a host without its files, a
   const a = await hosts.start('a');
   const { run_id: first } = await a.client.create({ engine: 'codex', prompt: '[[answer one]]' });
   await becomes(a.client, first).toBe('succeeded');
-  // One that has a folder and no session: it never began.
+  // A run that has a folder and no session: it never started.
   const { run_id: hanging } = await a.client.create({ engine: 'codex', prompt: '[[hang]]' });
   const { run_id: unbegun } = await a.client.create({
     engine: 'codex',
@@ -138,7 +138,7 @@ test('after all hosts were away for longer than that, an answered run waits for 
         `SELECT max(extract(epoch FROM lease_until))::float AS until FROM parley.hosts`,
       )
     )[0]?.until ?? 0;
-  // It has renewed its lease twice, and looked as often at what others have left.
+  // It has renewed its lease twice, and checked the leftovers of other hosts as often.
   const before = await leased();
   await expect.poll(leased, { timeout: 20_000 }).toBeGreaterThan(before + 1.5);
   expect((await again.client.get(id)).status).toBe('queued');
@@ -155,7 +155,7 @@ test('an engine left running by a dead host is ended there before its deleted ru
   a.child.kill('SIGKILL');
   await a.ended;
   await becomes(b.client, id).toBe('failed');
-  // Stands for the engine on the machine of a: b, which is on the same one here, has ended the real one.
+  // Replaces the engine on the machine of a: b, which is on the same machine here, has ended the real one.
   const engine = spawn('sleep', ['600'], {
     env: { PATH: process.env['PATH'] ?? '', PARLEY_TURN: `${id}/1` },
     detached: true,

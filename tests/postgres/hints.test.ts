@@ -6,18 +6,18 @@ import { change, T0, ask, flush } from '../store/conformance.js';
 import { until } from '../support/postgres.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
 
-function listen(store: PostgresStore): { told: Committed[]; missed: () => number } {
-  const told: Committed[] = [];
+function listen(store: PostgresStore): { commits: Committed[]; missed: () => number } {
+  const commits: Committed[] = [];
   let missed = 0;
   store.onCommitted((each) => {
-    told.push(each);
+    commits.push(each);
     throw new Error('not our problem');
   });
   store.onMissed(() => {
     missed += 1;
     throw new Error('not our problem');
   });
-  return { told, missed: () => missed };
+  return { commits, missed: () => missed };
 }
 
 const brief = ({ run_id: runId, status, asked, resolved, deleted, origin }: Committed) => [
@@ -59,31 +59,31 @@ test('a store gets each commit of another store once, in order, even of the same
   });
   await one.deleteRun(waiting.run_id);
   await until('the deletion is heard of', () =>
-    [there, beside].every(({ told }) => told.some(({ deleted }) => deleted)),
+    [there, beside].every(({ commits }) => commits.some(({ deleted }) => deleted)),
   );
-  expect(here.told.map(brief)).toEqual(everything('here'));
-  for (const { told } of [there, beside]) expect(told.map(brief)).toEqual(everything('elsewhere'));
-  expect(there.told.every(({ journal, ms }) => journal === undefined && ms === 0)).toBe(true);
+  expect(here.commits.map(brief)).toEqual(everything('here'));
+  for (const { commits } of [there, beside]) expect(commits.map(brief)).toEqual(everything('elsewhere'));
+  expect(there.commits.every(({ journal, ms }) => journal === undefined && ms === 0)).toBe(true);
   expect([here, there, beside].map(({ missed }) => missed())).toEqual([0, 0, 0]);
 });
 
 test('a refused change is announced to nobody', async () => {
   const stores = await withStores();
   const [one, two] = [await stores.store(), await stores.store()];
-  const { told } = listen(two);
+  const { commits } = listen(two);
   const run = await create(one);
   await one.append(change({ ...run, epoch: 7 }, { journal: flush(3, 1, null, T0 + 10) }));
   await expect(one.append(change(run, { journal: flush(3, 1, 9, T0 + 10) }))).rejects.toThrow();
   await one.deleteRun(run.run_id);
   await create(one, 2);
-  await until('the second run is heard of', () => told.some(({ run_id: id }) => id === 'run_0002'));
-  expect(told.map(({ run_id: id }) => id)).toEqual(['run_0001', 'run_0002']);
+  await until('the second run is heard of', () => commits.some(({ run_id: id }) => id === 'run_0002'));
+  expect(commits.map(({ run_id: id }) => id)).toEqual(['run_0001', 'run_0002']);
 });
 
 test('a listener whose connection was ended listens again, and says that something may have been missed', async () => {
   const stores = await withStores();
   const [one, two] = [await stores.store(), await stores.store()];
-  const { told, missed } = listen(two);
+  const { commits, missed } = listen(two);
   for (let round = 1; round <= 3; round += 1) {
     await until(
       'both listen',
@@ -97,9 +97,9 @@ test('a listener whose connection was ended listens again, and says that somethi
         ).length === 2,
     );
     expect(await stores.terminate(`query LIKE 'LISTEN%'`)).toBe(2);
-    await until('it is told', () => missed() === round);
+    await until('it is notified', () => missed() === round);
     await create(one, round);
-    await until('it hears again', () => told.some(({ run_id: id }) => id === `run_000${round}`));
+    await until('it hears again', () => commits.some(({ run_id: id }) => id === `run_000${round}`));
   }
   expect(missed()).toBe(3);
 });
@@ -108,7 +108,7 @@ test('a connection that went silent is detected and replaced, and possibly misse
   const stores = await withStores();
   const proxy = await stores.proxy();
   const [one, two] = [await stores.store(), await stores.store({ url: proxy.url, checkMs: 100 })];
-  const { told, missed } = listen(two);
+  const { commits, missed } = listen(two);
   const listening = () =>
     stores.query<{ pid: number }>(
       `SELECT pid
@@ -120,21 +120,21 @@ test('a connection that went silent is detected and replaced, and possibly misse
   await create(one, 1);
   await until('it has given the silent one up', async () => (await listening()).length < before);
   letGo();
-  await until('it is told', () => missed() === 1);
+  await until('it is notified', () => missed() === 1);
   await create(one, 2);
-  await until('it hears again', () => told.some(({ run_id: id }) => id === 'run_0002'));
-  expect(told.map(({ run_id: id }) => id)).toEqual(['run_0002']);
+  await until('it hears again', () => commits.some(({ run_id: id }) => id === 'run_0002'));
+  expect(commits.map(({ run_id: id }) => id)).toEqual(['run_0002']);
 });
 
 test('unrelated notifications are ignored', async () => {
   const stores = await withStores();
   const store = await stores.store();
-  const { told } = listen(store);
+  const { commits } = listen(store);
   for (const payload of ['', 'no json', 'null', '[]', '{"r":1}'])
     await stores.query(`SELECT pg_notify('parley_commits', $1)`, [payload]);
   await stores.query(`SELECT pg_notify('parley_commits', '{"i":"x","h":null,"r":"run_x"}')`);
-  await until('the last one is heard', () => told.length > 0);
-  expect(told.map(brief)).toEqual([['run_x', undefined, undefined, undefined, undefined, 'elsewhere']]);
+  await until('the last one is heard', () => commits.length > 0);
+  expect(commits.map(brief)).toEqual([['run_x', undefined, undefined, undefined, undefined, 'elsewhere']]);
 });
 
 test('a store can be closed while its database is away', async () => {

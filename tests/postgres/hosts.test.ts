@@ -78,7 +78,7 @@ test('a host suspended beyond its lease writes no row on waking, ends its engine
   await becomes(b.client, id).toBe('failed');
   const before = await b.client.get(id);
   a.child.kill('SIGCONT');
-  // It is there again under another name.
+  // It is back under another name.
   const { run_id: next } = await b.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
   await becomes(b.client, next).toBe('running');
   const { run_id: after } = await b.client.create({ engine: 'rehearsal', prompt: '[[done "again"]]' });
@@ -118,7 +118,7 @@ test('with local files, a run continues on their host; if that never returns, it
   await becomes(b.client, id).toBe('succeeded');
   const sites = await hosts.database.query<{ site: string }>('SELECT DISTINCT site FROM parley.runs');
   expect(sites).toHaveLength(1);
-  // What the engine printed is there, through either.
+  // The output of the engine is visible through either host.
   expect(Buffer.from(await b.client.logs(id, { attempt: 1 })).toString()).toBe(
     Buffer.from(await a.client.logs(id, { attempt: 1 })).toString(),
   );
@@ -255,14 +255,14 @@ test('a database outage of seconds ends no turn: output printed meanwhile is sto
       .map((folder) => join(folder, 'attempts', '1', 'stdout.log'))
       .filter((path) => existsSync(path))
       .flatMap((path) => readFileSync(path, 'utf8').split('\n')).length;
-  // That it is running is seen by others before the host knows that it has begun: it prints when it knows.
+  // Others see that it is running before the host knows that it has started: it prints when it knows.
   await expect.poll(printed, { timeout: 20_000 }).toBeGreaterThan(1);
   proxy.shut();
   const lines = printed();
-  // What was on its way has arrived by then.
+  // Notifications in transit have arrived by then.
   await expect.poll(printed, { timeout: 20_000 }).toBeGreaterThan(lines + 15);
   const before = await stored();
-  // It goes on printing, and nothing of it can be stored.
+  // It keeps printing, and none of it can be stored.
   await expect.poll(printed, { timeout: 20_000 }).toBeGreaterThan(lines + 60);
   expect(await stored()).toBe(before);
   proxy.open();

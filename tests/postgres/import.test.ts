@@ -27,7 +27,7 @@ const ODD = 'nul \0, lone \ud800, pair \u{1f98a}, back\\slash \\u0000, 漢字, \
 const KEY = 'pair \u{1f98a}, back\\slash \\u0000, 漢字, \u2028';
 const idOf = (number: number) => `run_${String(number).padStart(26, '0')}`;
 
-// A store of its own in a data directory, closed again before it is imported.
+// A separate store in a data directory, closed before it is imported.
 async function fill(site: Site, work: (store: Store) => Promise<void>): Promise<void> {
   const data = await openDataDir(site.data, { pid: process.pid });
   try {
@@ -112,7 +112,7 @@ test('imported ended, failed and waiting runs verify and continue on a server on
   await expect
     .poll(async () => (await server.client.verify(waiting)).checks.filter(({ ok }) => !ok), { timeout: 10_000 })
     .toEqual([]);
-  // In use by the server now, and one run has gone on when it is not any more.
+  // The server uses it now, and one run has continued when it no longer does.
   expect(await importInto(database, site)).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('in use by process') as string,
@@ -163,7 +163,7 @@ test('every row arrives unchanged, whatever its text; notifications too, those o
     byLabel: await store.listRuns({ label: { key: `k ${ODD}`, value: ODD }, limit: 9 }),
     pending: await store.listPending({ limit: 9 }),
     first: await store.loadInteraction('int_1'),
-    byKey: await store.loadByKey(idOf(1), resolution.idempotency_key),
+    byKey: await store.loadInteractionByKey(idOf(1), resolution.idempotency_key),
     turns: await store.sumTurns(),
     digest: await store.recomputeDigest(idOf(1)),
     at: await store.findAtWork(handle.cwd),
@@ -261,7 +261,7 @@ test('a run that exists with other content is named and kept, a changed one is s
   const store = await stores.store();
   await fill(site, async (source) => {
     for (const number of [1, 2, 3, 4]) await ended(source, number);
-    // Packed; the first is damaged below.
+    // Compressed; the first is damaged below.
     for (const number of [5, 6])
       await ended(source, number, { journal: flush(1, 2, 1, T0 + number) }, flush(3, 2000, 3, T0 + 9000));
   });
@@ -436,7 +436,7 @@ test('named tokens come along once: one that was taken back does not come back',
   expect((await tokens('rm', 'bob')).code).toBe(0);
   await expectImported(database, site, { copied: 0, known: 1 });
   expect((await tokens('ls')).stdout).not.toContain('bob');
-  // Another of the same name does.
+  // Another of the same name succeeds.
   expect((await tokens('add', 'bob', '--role', 'replier')).code).toBe(0);
   expect((await tokens('ls')).stdout).toMatch(/bob\s+replier/);
 });

@@ -31,7 +31,7 @@ test('a host that lost its lease with all others waits as long as a new one befo
   expect(await host.listStranded(9)).toEqual([]);
   gone += GONE_MS;
   expect(await host.listStranded(9)).toEqual([{ run_id: 'run_0001', hasSite: true }]);
-  // The time that has gone has taken its lease, too; it comes back as another.
+  // Its own lease has expired in the meantime as well; it returns as another host.
   const before = host.hostId;
   await expect.poll(() => host.isHeld && host.hostId !== before, { timeout: 20_000 }).toBe(true);
   expect(await host.listStranded(9)).toEqual([]);

@@ -44,11 +44,11 @@ test('is renewed as long as the host lives, and over at once when it leaves', as
   const ttlMs = 4000;
   const { keeper, store } = await keep(stores, undefined, undefined, ttlMs);
   const id = keeper.hostId;
-  const begun = performance.now();
+  const startedAt = performance.now();
   await until('more than its length has passed', async () => {
     expect(await leaseOf(stores, id)).toBeGreaterThan(0);
     expect(keeper.mayRun).toBe(true);
-    return performance.now() - begun > 1.5 * ttlMs;
+    return performance.now() - startedAt > 1.5 * ttlMs;
   });
   expect(keeper.hostId).toBe(id);
   await keeper.close();
@@ -66,7 +66,7 @@ test('an expired lease is replaced under another id only after all its work has 
     await ended.opened;
   });
   await stores.expire(id);
-  await until('the loss is told', () => isLost);
+  await until('the loss is reported', () => isLost);
   expect([keeper.isHeld, keeper.mayRun]).toEqual([false, false]);
   expect(await stores.query('SELECT FROM parley.hosts')).toHaveLength(1);
   expect(String(failures[0])).toContain('lost its lease');
@@ -84,7 +84,7 @@ test('a database outage longer than the lease ends the lease as well; it returns
   let isLost = false;
   keeper.onLost(async () => void (isLost = true));
   proxy.shut();
-  await until('the loss is told', () => isLost, 60_000);
+  await until('the loss is reported', () => isLost, 60_000);
   proxy.open();
   await until('there is another', () => keeper.hostId !== id && keeper.mayRun, 60_000);
 });

@@ -63,7 +63,7 @@ describe('a lease', () => {
     expect(await forgetDeadHost(one.database, 'host_2')).toBe(false);
     await stores.expire('host_2');
     expect(await forgetDeadHost(one.database, 'host_2')).toBe(true);
-    // What was given up is remembered, for whoever asks since when its site is without a host.
+    // The release is recorded, so that others know since when its site has had no host.
     expect((await listDeadHosts(one.database)).map((host) => host.host_id)).toEqual(['host_1']);
   });
 
@@ -134,7 +134,7 @@ describe('a run', () => {
     const request = { at: T0, actor: null };
     expect(await two.append(change(run, { set: { cancel_requested: request } }))).toEqual(REFUSED);
     await stores.expire('host_2');
-    // The owner has appended since: a request does not depend on what was printed.
+    // The owner has appended since: a request does not depend on the output.
     const flushed = await commit(one, run, { journal: next(run) });
     await two.requestCancel(run.run_id, request);
     await two.requestCancel(run.run_id, { at: T0 + 1, actor: { kind: 'user', name: 'late' } });
@@ -183,7 +183,7 @@ describe('a take-over', () => {
       else await one.lease.release();
       expect(await two.listOwnedByDead(10)).toEqual(['run_0001', 'run_0002']);
       expect(await two.listOwnedByDead(1)).toEqual(['run_0001']);
-      // Without a higher epoch it is none.
+      // Without a higher epoch it is not a takeover.
       expect(await two.append(change(first, { set: { status: 'failed' }, journal: next(first) }))).toEqual(REFUSED);
       const taken = await commit(two, first, { set: { epoch: 2 }, journal: next(first) });
       expect([await ownerOf(stores), taken.epoch]).toEqual(['host_2', 2]);
@@ -235,7 +235,7 @@ describe('a take-over', () => {
     const [one, two] = [await stores.host('host_1'), await stores.host('host_2')];
     const run = await commit(one, await create(one), RUNNING);
     await stores.expire('host_1');
-    // As a renewal that began in time and is not committed yet.
+    // Like a renewal that started in time and is not committed yet.
     await stores.query('BEGIN');
     await stores.query(
       `UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 hour' WHERE host_id = 'host_1'`,

@@ -41,7 +41,7 @@ test('a turn whose start was stored but not confirmed to its host is ended by th
     epoch: 1,
     attempt_number: 1,
   });
-  // Its lease was never over.
+  // Its lease never expired.
   expect(await bench.stores.query('SELECT FROM parley.hosts')).toHaveLength(1);
   expect(processesOf(id)).toEqual([]);
   await expect.poll(() => bench.doubts(id), { timeout: 15_000 }).toEqual([]);

@@ -79,7 +79,7 @@ test('a host of the version before cannot join after the migration, even if it w
   const join = `INSERT INTO parley.hosts (host_id, name, started_at, lease_until, url, info_json, site, place)
     VALUES ('old', 'old', clock_timestamp(), clock_timestamp() + interval '1 hour', NULL, '{}', NULL, NULL)`;
   await expect(stores.query(join)).rejects.toThrow('null value in column');
-  // What generation 2 sent.
+  // The notifications of generation 2.
   const second = join.replace('place)', 'place, generation)').replace('NULL, NULL)', 'NULL, NULL, 2)');
   await expect(stores.query(second)).rejects.toThrow('null value in column "token_sha256"');
 });
@@ -170,10 +170,10 @@ test('texts with NUL, lone surrogates and backslashes differ from texts that loo
     set: { status: 'succeeded' },
     resolve: { interaction_id: 'int_1', state: 'answered', resolution },
   });
-  expect([(await store.loadByKey(run.run_id, nul))?.resolution, await store.loadByKey(run.run_id, escape)]).toEqual([
-    resolution,
-    null,
-  ]);
+  expect([
+    (await store.loadInteractionByKey(run.run_id, nul))?.resolution,
+    await store.loadInteractionByKey(run.run_id, escape),
+  ]).toEqual([resolution, null]);
   expect([await store.nextDelivery(T0 * 2, [nul]), (await store.nextDelivery(T0 * 2, [escape]))?.hook]).toEqual([
     null,
     nul,
@@ -191,7 +191,7 @@ test('texts with NUL, lone surrogates and backslashes differ from texts that loo
 test('labels and folders may be longer than an index of PostgreSQL takes', async () => {
   const stores = await withStores();
   const store = await stores.store();
-  // What compresses well would fit all the same.
+  // Well compressible data would fit anyway.
   const long = Array.from({ length: 4000 }, (_, index) =>
     String.fromCodePoint(0x4e00 + ((index * 7919) % 20_000)),
   ).join('');
@@ -207,7 +207,7 @@ test.each([
     'it wants a password, and there is none in the address',
   ],
   [new Error('role "x" does not exist for secret'), 'secret', 'role "x" does not exist for …'],
-  // What is hidden of a very short one would tell it.
+  // Hiding the end of a very short one would reveal it.
   [new Error('role "nobody" does not exist'), 'x', 'role "nobody" does not exist'],
 ])('%s is reported without the password', (error, password, told) => {
   expect(describeLoss({ ...readPlace('postgresql://h/d'), password }, error).message).toBe(

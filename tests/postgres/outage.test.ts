@@ -1,4 +1,4 @@
-// Connections that break: nothing crashes, nothing is stored twice, and what became of a change is found out.
+// Broken connections: nothing crashes, nothing is stored twice, and the outcome of every change is determined.
 import { describe, expect, test } from 'vitest';
 import { nextDigest } from '../../src/store/digest.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -6,7 +6,7 @@ import { T0, ask, change, delivery, flush, newRun } from '../store/conformance.j
 import { until } from '../support/postgres.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
 
-// A flush is answered by this, a transaction's end by that; the client names its statements.
+// The response to a flush and the end of a transaction; the client names its statements.
 const [FLUSHED, COMMITTED, FLUSH, COMMIT] = ['SELECT 1\0', 'COMMIT\0', '\0flush\0', '\0commit\0'];
 const small = { connections: 1 };
 
@@ -25,7 +25,7 @@ test('a call in an outage is refused with a reason without the password; the nex
       () => store.deleteRun(run.run_id),
       () => store.nextDelivery(T0),
     ];
-    // A change is tried for a while before it is refused; all at once, that takes one such while.
+    // A change is retried for a while before it is refused; many at once take no longer than one.
     for (const error of await Promise.all(
       calls.map((call) =>
         call().then(
@@ -72,7 +72,7 @@ test('connections that the server ended are replaced: no call fails because of t
 });
 
 describe.each([
-  { way: 'a flush', before: FLUSH, after: FLUSHED, rest: {} },
+  { label: 'a flush', before: FLUSH, after: FLUSHED, rest: {} },
   {
     way: 'another change',
     before: COMMIT,
@@ -84,7 +84,7 @@ describe.each([
     const stores = await withStores();
     const proxy = await stores.proxy();
     const [store, other] = [await stores.store({ url: proxy.url, ...small }), await stores.store()];
-    // Both ways were gone before, so that only their names are sent.
+    // Both statements were prepared before, so only their names are sent.
     let run = await commit(store, await create(store), { journal: flush(3, 1, null, T0 + 10) });
     run = await commit(store, run, { set: { attempt_number: 2 } });
     return { stores, proxy, store, other, run, wanted: change(run, { ...rest, journal: flush(4, 2, 3, T0 + 20) }) };
@@ -107,8 +107,8 @@ describe.each([
 
   test('after the server has done it is not done again, and known to be done', async () => {
     const { proxy, store, other, run, wanted } = await prepare();
-    let told = 0;
-    store.onCommitted(({ origin }) => (told += origin === 'here' ? 1 : 0));
+    let notices = 0;
+    store.onCommitted(({ origin }) => (notices += origin === 'here' ? 1 : 0));
     const cut = proxy.cutAt('server', after);
     const outcome = await store.append(wanted);
     await cut;
@@ -117,7 +117,7 @@ describe.each([
     expect(stored.heads.rasp_seq).toBe(5);
     expect(await other.readJournal(run.run_id, 'rasp', { limit: 100 })).toHaveLength(5);
     expect(await other.countDeliveries()).toEqual({ pending: 'deliveries' in rest ? 1 : 0, given_up: 0 });
-    expect(told).toBe(1);
+    expect(notices).toBe(1);
   });
 
   test('and is confirmed only after later changes is known as stored, with its own heads', async () => {

@@ -16,7 +16,7 @@ test.each(KINDS.filter(canPlant))(
     expect(planted.executed()).toEqual([]);
     for (const { stdout, stderr } of calls)
       expect(`${stdout}${stderr}`).not.toMatch(/internal error|planted|203\.0\.113/);
-    // A planted crontab would be scheduled in a schema of its own.
+    // A planted crontab would be scheduled in its own schema.
     const schemas = await database.query<{ nspname: string }>(
       `SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_|^information_schema$'`,
     );

@@ -1,5 +1,5 @@
-// Hosts prove who they are before they are sent a token: another program on the port of a host gets none, whatever it
-// has recorded or read in the database. And a browser that one host has signed in is signed in at all of them.
+// Hosts prove their identity before they receive a token: another program on the port of a host gets none, whatever it
+// has recorded or read in the database. A browser that is signed in at one host is signed in at all of them.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createHmac, createPublicKey, verify } from 'node:crypto';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { hashToken } from '../../src/service/access/tokens.js';
 import { parley } from '../support/command.js';
 import { becomes, withHosts, type Hosts } from '../support/hosts.js';
 import type { ServerProcess } from '../support/served-process.js';
-import { challengeIn, listenAsStranger } from '../support/stranger.js';
+import { challengeIn, listenAsOtherProgram } from '../support/other-program.js';
 
 const CHALLENGE = 'a-challenge-of-somebody';
 
@@ -32,7 +32,7 @@ async function rowOf({ database }: Hosts, hostId: string): Promise<HostRow> {
   return row as HostRow;
 }
 
-// It is gone, and listed all the same.
+// It has stopped, and is still listed.
 async function killListed({ database }: Hosts, server: ServerProcess, hostId: string): Promise<void> {
   server.child.kill('SIGKILL');
   await server.ended;
@@ -50,13 +50,13 @@ async function playedOnFirst(hosts: Hosts): Promise<{ a: ServerProcess; b: Serve
   return { a, b: await hosts.start('b'), id };
 }
 
-// Asked once: a client would try again.
+// Requested once: a client would retry.
 async function filesOf({ url, token }: ServerProcess, id: string): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${url}/v1/runs/${id}/files`, { headers: { authorization: `Bearer ${token}` } });
   return { status: response.status, body: await response.json() };
 }
 
-// Repeats what the dead host has once answered, or has the question answered by a host that is alive, in turns.
+// Repeats an earlier response of the dead host, or forwards the challenge to a live host, in turns.
 function pretendToBe(before: Ready, alive: ServerProcess): RequestListener {
   let asked = 0;
   return async ({ url }: IncomingMessage, response: ServerResponse) => {
@@ -83,7 +83,7 @@ test('another program on the port of a dead host gets no token; the command uses
   const [a, b] = [await hosts.start('a', { token: null }), await hosts.start('b', { token: null })];
   const before = await readyOf(a);
   await killListed(hosts, a, before.host_id);
-  const stranger = await listenAsStranger(pretendToBe(before, b), a.port);
+  const other = await listenAsOtherProgram(pretendToBe(before, b), a.port);
   // The dead one is the nearest.
   const call = () =>
     parley(hosts.site, ['run', 'rehearsal', '[[done 1]]', '--scratch'], {
@@ -91,9 +91,9 @@ test('another program on the port of a dead host gets no token; the command uses
     });
   for (const times of [1, 2]) {
     expect(await call()).toMatchObject({ code: 0 });
-    expect(stranger.asked).toEqual(Array.from({ length: times }, () => 'GET /readyz undefined'));
+    expect(other.asked).toEqual(Array.from({ length: times }, () => 'GET /readyz undefined'));
   }
-  // Both were done by the host that is there, not by the command itself.
+  // The live host did both, not the command itself.
   expect(await hosts.database.query('SELECT FROM parley.hosts')).toHaveLength(2);
 });
 
@@ -103,10 +103,10 @@ test('an impostor on the port of a dead host gets no token from a host that read
   const before = await readyOf(a);
   expect((await filesOf(b, id)).status).toBe(200);
   await killListed(hosts, a, before.host_id);
-  const stranger = await listenAsStranger(pretendToBe(before, b), a.port);
+  const other = await listenAsOtherProgram(pretendToBe(before, b), a.port);
   for (const times of [1, 2]) {
     expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
-    expect(stranger.asked).toEqual(Array.from({ length: times }, () => 'GET /readyz undefined'));
+    expect(other.asked).toEqual(Array.from({ length: times }, () => 'GET /readyz undefined'));
   }
 });
 
@@ -136,7 +136,7 @@ test('a program that knows everything in the database cannot prove itself as a h
     (challenge: string) => own.prove(challenge, hostId),
   ];
   let asked = 0;
-  const stranger = await listenAsStranger(
+  const other = await listenAsOtherProgram(
     ({ url = '' }, response) =>
       void response.end(
         JSON.stringify({
@@ -149,7 +149,7 @@ test('a program that knows everything in the database cannot prove itself as a h
   );
   for (const _ of forgeries)
     expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
-  expect(stranger.asked).toEqual(forgeries.map(() => 'GET /readyz undefined'));
+  expect(other.asked).toEqual(forgeries.map(() => 'GET /readyz undefined'));
 });
 
 test('one that proves itself and leads elsewhere is not followed', async () => {
@@ -157,11 +157,11 @@ test('one that proves itself and leads elsewhere is not followed', async () => {
   const { a, b, id } = await playedOnFirst(hosts);
   const { host_id: hostId } = await readyOf(a);
   await killListed(hosts, a, hostId);
-  // Only somebody who may write to the database can do this.
+  // Only a user with write access to the database can do this.
   const { publicKey, prove } = makeHostIdentity();
   await hosts.database.query('UPDATE parley.hosts SET public_key = $2 WHERE host_id = $1', [hostId, publicKey]);
-  const elsewhere = await listenAsStranger((_request, response) => void response.end('{}'));
-  const proved = await listenAsStranger(({ url = '' }, response) => {
+  const elsewhere = await listenAsOtherProgram((_request, response) => void response.end('{}'));
+  const proved = await listenAsOtherProgram(({ url = '' }, response) => {
     if (url.startsWith('/readyz'))
       return void response.end(JSON.stringify({ host_id: hostId, proof: prove(challengeIn(url), hostId) }));
     return void response.writeHead(307, { location: `${elsewhere.url}${url}` }).end();
@@ -169,7 +169,7 @@ test('one that proves itself and leads elsewhere is not followed', async () => {
   expect(await filesOf(b, id)).toMatchObject({ status: 503, body: { error: { code: 'FILES_UNREACHABLE' } } });
   const [, sent = ''] = / Bearer (\S+)$/.exec(proved.asked[1] ?? '') ?? [];
   expect(proved.asked).toEqual(['GET /readyz undefined', `GET /v1/runs/${id}/files Bearer ${sent}`]);
-  // It got the token of the host that asked, and of no other.
+  // It received the token of the requesting host, and of no other.
   expect(hashToken(sent)).toBe((await rowOf(hosts, (await readyOf(b)).host_id)).token_sha256);
   expect(elsewhere.asked).toEqual([]);
 });
@@ -186,12 +186,12 @@ test('signing in or out at one host applies at another host with a different dat
   const [cookie = ''] = (signedIn.headers.get('set-cookie') ?? '').split(';');
   for (const { url } of [a, b])
     expect(await (await fetch(`${url}/v1/me`, { headers: { cookie } })).json()).toMatchObject({ role: 'operator' });
-  // The name is that of no other database, and tells nothing of this one.
+  // The name belongs to no other database, and reveals nothing about this one.
   const [name = ''] = cookie.split('=');
   expect(name).toMatch(/^parley_[0-9a-f]{12}$/);
   const signedOut = await fetch(`${b.url}/v1/sign-out`, { method: 'POST', headers: { cookie, origin: b.url } });
   expect(signedOut.headers.get('set-cookie')).toMatch(new RegExp(`^${name}=; .*Max-Age=0`));
-  // The other host has heard of it, or reads it again within two seconds.
+  // The other host was notified, or reads it again within two seconds.
   await expect.poll(async () => (await fetch(`${a.url}/v1/me`, { headers: { cookie } })).status).toBe(401);
   expect((await fetch(`${b.url}/v1/me`, { headers: { cookie } })).status).toBe(401);
 });

@@ -1,4 +1,4 @@
-// Several hosts at once: each seq is written once, each request makes one run, each session has one run at work.
+// Several hosts at once: each seq is written once, each request makes one run, each session has one running run.
 import { expect, test } from 'vitest';
 import { T0, change, flush, newRun } from '../store/conformance.js';
 import { create, withStores } from '../support/postgres-stores.js';

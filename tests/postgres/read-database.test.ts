@@ -1,4 +1,4 @@
-// Somebody who reads the whole database, or a backup of it, can make nothing of it that a server accepts.
+// A reader of the whole database, or of a backup, cannot derive anything that a server accepts.
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { parley } from '../support/command.js';
@@ -33,7 +33,7 @@ async function dumpTexts({
   return { whole, texts };
 }
 
-// How tokens were derived from a secret in the database until version 6 of it.
+// How tokens were derived from a secret in the database before version 6.
 const derive = (secret: string, purpose: string) =>
   `prl_${createHmac('sha256', secret).update(purpose).digest('base64url')}`;
 
@@ -76,13 +76,13 @@ test('a reader of the database can derive no token, session or code', async () =
   const [, code = ''] = /#code=(\S+)/.exec((await parley(hosts.site, ['link'], { env })).stdout) ?? [];
 
   const { whole, texts } = await dumpTexts(hosts);
-  // The dump has what there is.
+  // The dump has all data.
   for (const known of [id, 'anna', 'database_id', 'site_', 'lifecycle']) expect(whole).toContain(known);
   for (const secret of [a.token, b.token, named, session, code]) {
     expect(secret.length).toBeGreaterThan(20);
     expect(whole.includes(secret)).toBe(false);
   }
-  // Of host tokens and private keys only their form is known here. An ed25519 key in DER begins so.
+  // For host tokens and private keys only their form is known here. An ed25519 key in DER starts like this.
   expect(whole).not.toMatch(/pr[lsc]_[\w-]{20}|PRIVATE KEY|MC4CAQAwBQYDK2Vw/);
   expect(
     (await hosts.database.query<{ key: string }>('SELECT key FROM parley.meta ORDER BY key')).map(({ key }) => key),

@@ -31,7 +31,7 @@ test('a run of a host that was killed fails, and one of the others repeats it on
     await becomes(client, retries[0]?.run_id ?? '').toBe('running');
     await proves(client, id);
   }
-  // Every other host has looked meanwhile.
+  // Every other host has checked meanwhile.
   for (const id of lost) expect(await retriesOf(id)).toHaveLength(1);
   for (const { run_id: id, status } of (await client.list({ limit: 100 })).runs)
     if (status === 'running' || status === 'queued') await client.cancel(id);

@@ -61,7 +61,7 @@ test('the password of the database and the tokens are nowhere but where they wer
       for (const { row } of await database.query<{ row: string }>(`SELECT t::text AS row FROM "${schema}"."${name}" t`))
         written += row;
     }
-    // The scan finds what there is.
+    // The scan finds existing values.
     expect(written).toContain('Which?');
     expect(written).toContain(id);
     for (const secret of [PASSWORD, TOKEN, named])

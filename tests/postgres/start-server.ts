@@ -1,5 +1,5 @@
-// Once for all tests of this project: a PostgreSQL server, or the one that is named, with a migrated database that each
-// test gets a copy of. It is stopped at the end, however the tests went.
+// Runs once for all tests of this project: a PostgreSQL server, or the configured one, with a migrated database that
+// each test gets a copy of. It is stopped at the end, whatever the result.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,8 +16,8 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const given = process.env['PARLEY_TEST_DATABASE_URL'];
-  const server = given === undefined ? await startServer() : { url: given, stop: async () => {} };
+  const configured = process.env['PARLEY_TEST_DATABASE_URL'];
+  const server = configured === undefined ? await startServer() : { url: configured, stop: async () => {} };
   const template = `parley_template_${randomBytes(6).toString('hex')}`;
   try {
     await execute(server.url, `CREATE DATABASE ${template}`);
@@ -33,7 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-// What these tests end abruptly are connections, not machines: nothing has to be on the disk.
+// These tests end connections abruptly, not machines: nothing has to be on disk.
 async function startServer(): Promise<{ url: string; stop: () => Promise<void> }> {
   const child = spawn(
     process.execPath,

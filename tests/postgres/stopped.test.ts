@@ -9,7 +9,7 @@ import type { ServerProcess } from '../support/served-process.js';
 
 const GATE = 777;
 
-// Whoever makes a run running waits until the gate is opened.
+// A write that starts a run waits until the gate is opened.
 async function closeGate({ database }: Hosts): Promise<() => Promise<void>> {
   await database.query(
     `CREATE FUNCTION public.gate() RETURNS trigger
@@ -27,8 +27,8 @@ async function closeGate({ database }: Hosts): Promise<() => Promise<void>> {
   return async () => void (await database.query('SELECT pg_advisory_unlock($1)', [GATE]));
 }
 
-// Woken, it has ended all that it was at before it plays as a new host; each has one slot, and that of the other is
-// taken.
+// After it resumes, it ends all its work before it runs turns as a new host; each has one slot, and that of the other
+// is taken.
 async function wake(hosts: Hosts, stopped: ServerProcess, other: ServerProcess): Promise<void> {
   const { run_id: blocking } = await other.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
   await becomes(other.client, blocking).toBe('running');
@@ -74,7 +74,7 @@ test('stopped when the run had just become running: the run is ended, and its en
   await wake(hosts, a, b);
   expect(await rowsOf(hosts, id)).toEqual(before);
   expect(hosts.traced(id)).toEqual([]);
-  // One that was ended before it could write anything down would have had its logs opened.
+  // A process that was ended before it could write would still have its logs opened.
   expect(
     hosts
       .foldersOf(id)
@@ -115,14 +115,14 @@ test('suspended while printing, a lone host ends the process on waking and store
     )
     .toBe(0);
   const before = await rowsOf(hosts, id);
-  // It has more to say, and nobody reads it.
+  // It has more output, and nobody reads it.
   expect(hosts.traced(id).map((each) => isThere(each))).toEqual([true]);
   a.child.kill('SIGCONT');
   await becomes(a.client, id).toBe('failed');
   expect(await a.client.get(id)).toMatchObject({ error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
   expect(hosts.traced(id).map((each) => isThere(each))).toEqual([false]);
   const { segments } = await rowsOf(hosts, id);
-  // What was printed meanwhile is read from its log, under the next epoch.
+  // The output in between is read from its log, under the next epoch.
   expect(segments.filter((each) => Number((each as { epoch: string }).epoch) < 2)).toEqual(before.segments);
   await proves(a.client, id);
 });
@@ -161,7 +161,7 @@ test.each(['shared', 'host'] as const)(
       await wake(hosts, a, b);
       expect(await rowsOf(hosts, id)).toEqual(before);
     } else {
-      // Its files are where nobody is.
+      // Its files are on a host that does not run.
       await expect
         .poll(
           async () =>
@@ -182,9 +182,9 @@ test.each(['shared', 'host'] as const)(
     await expect.poll(() => isThere(old), { timeout: 10_000 }).toBe(false);
     const traced = hosts.traced(id);
     expectNothingTwice(traced);
-    // The old one was told nothing after it was asked for its leave; another went on.
+    // The old process received nothing after its question for permission; another one continued.
     expect(traced.map(({ turn }) => turn)).toEqual([`${id}/1`, `${id}/2`]);
-    expect(hosts.traced(id)[0]?.told).toBe(old.told);
+    expect(hosts.traced(id)[0]?.input).toBe(old.input);
     expect(readFileSync(approved, 'utf8')).toBe('one\ntwo\n');
     await proves(b.client, id);
   },

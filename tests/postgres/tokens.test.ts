@@ -1,5 +1,5 @@
-// Named tokens of hosts that share a database: made once, known to all of them, and known to none soon after they were
-// taken back.
+// Named tokens of hosts that share a database: created once, valid at all of them, and invalid at all soon after they
+// are revoked.
 import { expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.js';
 import { parley as run } from '../support/command.js';

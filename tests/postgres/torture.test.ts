@@ -1,7 +1,6 @@
-// Three servers on one database, runs that ask, that wait with a process, that nobody answers, that are canceled and
-// deleted, and a world that kills, stops and cuts off the servers at random, by a seed: every run comes to its end,
-// nothing is played or told twice, nobody who lost a run writes to it, and whoever watches misses nothing. What the
-// engines did is known from themselves.
+// Three servers on one database. Runs ask, wait with a process, time out, are canceled and deleted, while the servers
+// are killed, stopped and disconnected at random, seeded. Every run ends, nothing is run or delivered twice, no host
+// that lost a run writes to it, and watchers miss nothing. The engines themselves record what they did.
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { listMarked } from '../../src/process/process-table.js';
@@ -23,7 +22,7 @@ import { World } from '../support/world.js';
 const RUNS = Number(process.env['PARLEY_HOSTS_RUNS'] ?? 9);
 const SEED = Number(process.env['PARLEY_SEED'] ?? 20261116);
 const LEASE_SEC = 2;
-// Far longer than any host is away: with files of its own, no run may be given up.
+// Far longer than any host is away: with local files, no run may be given up.
 const GONE_SEC = 3600;
 
 const UNENDED = `SELECT run_id, request_id, engine, status, attempt_number, epoch, cancel_requested_json,
@@ -53,8 +52,8 @@ interface Row {
   readonly fcmp_seq: string;
 }
 
-// How it ended, in a word.
-const endOf = ({ status, error_json: error }: Row) =>
+// The outcome as one word.
+const outcomeOf = ({ status, error_json: error }: Row) =>
   status === 'failed' ? (JSON.parse(error ?? '{}') as { code?: string; message?: string }) : { code: status };
 
 test.each(['shared', 'host'] as const)(
@@ -101,18 +100,18 @@ test.each(['shared', 'host'] as const)(
         await expectGone(world, hosts, run);
         continue;
       }
-      const { code, message } = { message: '', ...endOf(row) };
-      // Well, or as one whose host went, or as it was wanted.
+      const { code, message } = { message: '', ...outcomeOf(row) };
+      // Successful, lost with its host, or as requested.
       expect(
         run.canceled ? ['canceled'] : ['succeeded', 'ORCHESTRATOR_RESTART_INTERRUPTED'],
         `${run.kind} ${run.runId}: ${message}`,
       ).toContain(code);
-      // Nobody missed anything.
+      // No watcher missed anything.
       expect([run.runId, run.lastSeq]).toEqual([run.runId, Number(row.fcmp_seq)]);
       await expectWhole(world, hosts, run, row.status);
       ends.push(code ?? '');
     }
-    // Rows of an epoch never come after those of a later one: whoever lost a run wrote nothing more.
+    // Rows of an epoch never come after those of a later one: a host that lost a run wrote nothing more.
     expect(
       await hosts.database.query(
         `SELECT run_id, protocol, seq_from
@@ -142,7 +141,7 @@ test.each(['shared', 'host'] as const)(
       world,
       runs.filter(({ isDeleted }) => !isDeleted),
     );
-    // On whichever host, also if it was away when they were deleted.
+    // On any host, even if it was away when they were deleted.
     await expect
       .poll(
         () =>

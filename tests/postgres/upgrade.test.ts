@@ -1,5 +1,5 @@
-// A PostgreSQL database of the previous version, with the jobs that it kept in the schema graphile_worker, is brought
-// up to date by parley migrate.
+// A PostgreSQL database of the previous version, with the jobs that it kept in the schema graphile_worker, is migrated
+// by parley migrate.
 import { createHmac } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ async function withOldDatabase(): Promise<{ site: Site; database: TestDatabase; 
   await database.query(putOldDatabase(site));
   await database.query('RESET ALL');
   writeFileSync(join(site.data, 'config.json'), JSON.stringify({ cluster: { files: 'shared', lease_sec: 3 } }));
-  // The place of the shared files is where they are now.
+  // The shared files are in another place now.
   await database.query('UPDATE parley.runs SET place = $1', [site.data]);
   return { site, database, env: { PARLEY_DATABASE_URL: database.url, HOSTNAME: 'new-host' } };
 }
@@ -61,7 +61,7 @@ test('a database of the previous version is upgraded: waiting runs can be answer
       purpose,
     ).toBe(401);
   expect(await meAs(readFileSync(join(site.data, 'token'), 'utf8').trim())).toBe(200);
-  // Nothing new is put there, and nothing of others is touched.
+  // Nothing new is written there, and nothing of others is touched.
   expect((await jobs(database)).map((job) => job.task_identifier)).toEqual(['send_mail']);
   expect(await database.query('SELECT name, role FROM parley.tokens')).toEqual([{ name: 'ann', role: 'replier' }]);
   expect(await database.query('SELECT delivery_id FROM parley.deliveries')).not.toEqual([]);
@@ -85,7 +85,7 @@ test('migrate prints the statement that drops the old schema where nobody else u
 
 test('hosts of the previous version and of this one never share a database', async () => {
   const { site, database, env } = await withOldDatabase();
-  // One that is still alive: its lease is renewed by nobody here.
+  // One that is still alive: no process here renews its lease.
   await database.query(`UPDATE parley.hosts SET lease_until = clock_timestamp() + interval '1 hour'`);
   const refused = await parley(site, ['migrate'], { env });
   expect(refused).toMatchObject({
@@ -99,7 +99,7 @@ test('hosts of the previous version and of this one never share a database', asy
   expect(await jobs(database)).toHaveLength(3);
   await database.query('UPDATE parley.hosts SET lease_until = clock_timestamp()');
   expect(await parley(site, ['migrate'], { env })).toMatchObject({ code: 0 });
-  // What the previous version compares with its own: it refuses.
+  // The previous version compares this with its own version and refuses.
   const [row] = await database.query<{ value: string }>(`SELECT value FROM parley.meta WHERE key = 'version'`);
   expect(Number(row?.value)).toBeGreaterThan(PREVIOUS);
 });

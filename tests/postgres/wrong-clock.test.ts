@@ -25,12 +25,12 @@ test.each(CLOCKS)(
       execution_mode: 'interactive',
     });
     await becomes(wrong.client, id).toBe('waiting_user');
-    // What it stores has the time of the database.
+    // Its stored data has the time of the database.
     const askedAt = Date.parse((await wrong.client.get(id)).updated_at);
     expect(Math.abs(askedAt - Date.now())).toBeLessThan(60_000);
     const { run_id: hanging } = await wrong.client.create({ engine: 'rehearsal', prompt: '[[hang]]' });
     await becomes(wrong.client, hanging).toBe('running');
-    // Its slot is taken: the second turn is another's, whose clock is right.
+    // Its slot is taken: the second turn runs on another host with a correct clock.
     const right = await hosts.start('right');
     const seqs: number[] = [];
     const watching = (async () => {
@@ -48,14 +48,14 @@ test.each(CLOCKS)(
     };
     expect(events.map(({ ts }) => ts)).toEqual(events.map(({ ts }) => ts).toSorted());
     expect(hosts.traced(id).map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
-    // Whoever is alive is known by the clock of the database.
+    // The clock of the database decides which hosts are alive.
     expect((await right.client.get(hanging)).status).toBe('running');
     expect(await right.client.cancel(hanging)).toMatchObject({ status: 'canceled' });
     for (const each of [id, hanging]) await proves(right.client, each);
   },
 );
 
-// How long the question waited for its decision, by the time in the journal, which is that of the database.
+// How long the question waited for its decision, by the times in the journal, which are those of the database.
 async function waitedMs(client: ParleyClient, id: string): Promise<number> {
   const times = new Map<string, number>();
   for await (const { event, ts } of client.rasp(id)) times.set(event.type, Date.parse(ts));
@@ -81,7 +81,7 @@ test.each(CLOCKS)(
   },
 );
 
-// When the other asks, the clock that is wrong must not decide it early or forget it.
+// If the other one asks, the wrong clock must not decide it early or forget it.
 test.each(CLOCKS)(
   'a question of another host is not decided early by one whose clock is %s, and not forgotten by it',
   async (_name, shiftMs) => {

@@ -53,7 +53,7 @@ test('ending a child that has exited changes nothing', async () => {
 test('ending a child whose output is still being handled after its exit changes nothing', async () => {
   const gate = new Gate();
   const child = await start(specOf(shell('echo bye')), { onChunk: () => gate.opened });
-  // Not only dead: its exit was taken notice of.
+  // Not only dead: its exit was processed.
   while (existsSync(`/proc/${child.pid}`)) await new Promise(setImmediate);
   child.end('canceled');
   gate.open();
@@ -176,7 +176,7 @@ test('processes started by a dying descendant are found in the next round', asyn
   await heard.says('ready');
   child.end('canceled');
   await heard.says('1:');
-  // A signal that comes between its fork and its exec may be lost to it.
+  // A signal between its fork and its exec may be lost.
   timers.advance(GRACE_MS);
   await child.done;
   const pids = pidsIn(heard.text.stdout);
@@ -196,7 +196,7 @@ test('somebody else is never touched: not without a mark, not with another mark'
 test('output held open by a process that cannot be found is cut off with an error that keeps the facts', async () => {
   const timers = new SimulatedTimers();
   const heard = new Heard();
-  // No mark, a session of its own, and its parent gone before anyone looked.
+  // No mark, its own session, and its parent exited before any check.
   const child = await start(
     specOf(
       shell(

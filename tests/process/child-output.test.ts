@@ -78,7 +78,7 @@ test('50 MB printed at full speed to a slow handler: the log is exact, and the c
   expect(ahead).toBeLessThan(2 << 20);
 });
 
-// What a process has written so far, with a few bytes of its own housekeeping.
+// The bytes that a process has written so far, with some of its own housekeeping.
 function writtenBy(pid: number): number {
   try {
     return Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
@@ -167,7 +167,7 @@ test('when the exit is reported, the logs are on disk and closed', async () => {
   expect(logsOpen()).toEqual([]);
 });
 
-// The logs of the test that this process has open, where the system tells.
+// The logs of the test that this process has open, if the system reports it.
 function logsOpen(): string[] {
   const open = existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd') : [];
   return open

@@ -1,4 +1,4 @@
-// A time of the clock to be woken at, while somebody sets the clock.
+// An alarm at a clock time, while the clock is being set.
 import { expect, test } from 'vitest';
 import { ClockAlarm } from '../../src/process/timers.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
@@ -43,7 +43,7 @@ test('rings soon after the clock was set forward past its time', () => {
 test('an alarm that was set while the clock was an hour back rings soon after the clock is right again', () => {
   const { advance, setClock, rings, alarm } = start(1_004_000);
   setClock(1_000_000 - HOUR);
-  // Whoever was woken meanwhile waits again, now for an hour.
+  // A caller that was woken in between waits again, now for an hour.
   alarm.set(1_004_000, () => rings.push(1));
   advance(6000);
   expect(rings).toEqual([]);

@@ -78,7 +78,7 @@ test('an idle timer that fires late, with output waiting to be read, does not en
   const timers = new SimulatedTimers();
   const heard = new Heard();
   const child = await start(specOf(shell('echo ready; : > said; exec sleep 1000')), heard, timers);
-  // As after a long piece of work of ours: the output came while nobody looked, and the timer comes first.
+  // As after long synchronous work of ours: the output came meanwhile, and the timer fires first.
   while (!existsSync(join(desk.directory, 'said')));
   timers.advance(IDLE_MS);
   await heard.says('ready');

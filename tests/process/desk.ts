@@ -1,4 +1,4 @@
-// What every test here needs: a directory and a mark of its own, real children, and the proof that none is left.
+// Shared setup: a separate directory and mark, real children, and a check that none is left.
 import { randomUUID } from 'node:crypto';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -86,7 +86,7 @@ export function specOf(argv: readonly string[], changes: Partial<ChildSpec> = {}
   };
 }
 
-// The log can be made, and nothing can be written to it.
+// The log can be created, but not written to.
 export async function fillDisk(log: string = join(desk.directory, 'stdout.log')): Promise<void> {
   const disk = await breakDisk(log, { at: 2, times: Number.POSITIVE_INFINITY, how: 'ENOSPC' });
   onTestFinished(() => disk.restore());
@@ -100,7 +100,7 @@ export const fixture = (name: string, ...args: string[]) => [
   ...args,
 ];
 
-// A child that is there, what it has said, and a way to wait until it says something.
+// A running child, its output, and a way to wait for output.
 export class Heard implements ChildHandlers {
   readonly text: Record<StreamName, string> = { stdout: '', stderr: '' };
   #waiting: { readonly words: string; readonly resolve: () => void }[] = [];
@@ -135,7 +135,7 @@ export function readLog(stream: StreamName): Promise<Buffer> {
   return readFile(join(desk.directory, `${stream}.log`));
 }
 
-// A process of somebody else, with or without a mark.
+// A process of another user, with or without a mark.
 export async function startBystander(
   env: Record<string, string> = {},
 ): Promise<ChildProcess & { readonly pid: number }> {

@@ -8,13 +8,13 @@ import { desk, fixture, GRACE_MS, isAlive, marked, startBystander } from './desk
 
 const isOurs = (mark: string) => mark === desk.mark;
 
-// Starts a server with an agent and kills it; answers the pids of the agent's whole tree.
+// Starts a server with an agent and kills it; returns the pids of the agent's whole tree.
 async function leaveBehind(mark: string): Promise<number[]> {
   const [program = '', ...args] = fixture('server', mark);
   const server = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(server.stdout, 'data');
   const agent = Number(String(line));
-  // Until the one that drops its environment has done so: before, it still has the mark of its parent.
+  // Waits until the one that drops its environment has done so: before, it still has the mark of its parent.
   while (!descendantsOf(agent).some((entry) => entry.mark === null))
     await new Promise((resolve) => setImmediate(resolve));
   const pids = [agent, ...descendantsOf(agent).map(({ pid }) => pid)];
@@ -27,9 +27,9 @@ test('processes left by a killed server are found by mark and ended with descend
   const pids = await leaveBehind(desk.mark);
   expect(pids.length).toBeGreaterThanOrEqual(3);
   expect(pids.filter(isAlive)).toEqual(pids);
-  const found = await endLeftovers(isOurs, { graceMs: GRACE_MS });
-  expect(found.map(({ pid }) => pid).toSorted()).toEqual(pids.toSorted());
-  expect(new Set(found.map(({ mark }) => mark))).toEqual(new Set([desk.mark, null]));
+  const ended = await endLeftovers(isOurs, { graceMs: GRACE_MS });
+  expect(ended.map(({ pid }) => pid).toSorted()).toEqual(pids.toSorted());
+  expect(new Set(ended.map(({ mark }) => mark))).toEqual(new Set([desk.mark, null]));
   expect(pids.filter(isAlive)).toEqual([]);
 });
 

@@ -15,7 +15,7 @@ const lookOf = (members: readonly ProcessEntry[]): Look => ({ members, certain: 
 
 test('with nothing to end it waits for nothing', async () => {
   const timers = new SimulatedTimers();
-  expect(await endTree(() => lookOf([]), { graceMs: GRACE_MS, timers })).toEqual({ found: [], left: [] });
+  expect(await endTree(() => lookOf([]), { graceMs: GRACE_MS, timers })).toEqual({ processes: [], left: [] });
   expect(timers.lengths()).toEqual([]);
 });
 
@@ -33,15 +33,15 @@ test('what not even SIGKILL ends is named after some patience, instead of waitin
   await timers.armed(KILL_PATIENCE_MS);
   while (signals.length < 2) await new Promise(setImmediate);
   timers.advance(KILL_PATIENCE_MS);
-  const { found, left } = await ending;
+  const { processes, left } = await ending;
   expect(signals).toEqual([`${stuck.pid} SIGTERM`, `${stuck.pid} SIGKILL`]);
-  expect(left).toEqual(found);
+  expect(left).toEqual(processes);
   expect(left.map(({ pid }) => pid)).toEqual([stuck.pid]);
 });
 
 test('a pid that belongs to another process by now, or lost its mark, is never signalled', async () => {
-  const stranger = await startBystander({ PARLEY_TURN: desk.mark });
-  const listed = entry(stranger.pid);
+  const bystander = await startBystander({ PARLEY_TURN: desk.mark });
+  const listed = entry(bystander.pid);
   const outdated = [
     { ...listed, startTime: '1' },
     { ...listed, mark: 'run_other/1' },
@@ -57,9 +57,9 @@ test('a pid that belongs to another process by now, or lost its mark, is never s
     });
   }
   expect(signals).toEqual([]);
-  expect(isAlive(stranger.pid)).toBe(true);
-  stranger.kill('SIGKILL');
-  await new Promise((resolve) => stranger.once('exit', resolve));
+  expect(isAlive(bystander.pid)).toBe(true);
+  bystander.kill('SIGKILL');
+  await new Promise((resolve) => bystander.once('exit', resolve));
 });
 
 test('that nobody is left is believed only after a second look, and only when it is certain', async () => {
@@ -70,16 +70,16 @@ test('that nobody is left is believed only after a second look, and only when it
     { members: [], certain: false },
     lookOf([entry(late.pid)]),
   ];
-  const { found } = await endTree(() => looks.shift() ?? lookOf([]), {
+  const { processes } = await endTree(() => looks.shift() ?? lookOf([]), {
     graceMs: GRACE_MS,
     timers: new SimulatedTimers(),
   });
-  expect(found.map(({ pid }) => pid)).toEqual([late.pid]);
+  expect(processes.map(({ pid }) => pid)).toEqual([late.pid]);
   expect(isAlive(late.pid)).toBe(false);
 });
 
 test('a process that cannot be identified causes only a short delay', async () => {
   expect(
     await endTree(() => ({ members: [], certain: false }), { graceMs: GRACE_MS, timers: new SimulatedTimers() }),
-  ).toEqual({ found: [], left: [] });
+  ).toEqual({ processes: [], left: [] });
 });

@@ -5,61 +5,61 @@ import { IdleWatch, type SilenceRules } from '../../src/process/idle-watch.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
 // As long as the watch itself waits before it decides.
-async function settle(): Promise<void> {
+async function flushMicrotasks(): Promise<void> {
   for (let round = 0; round < 4; round += 1) await setImmediate();
 }
 
 function watch(changes: Partial<SilenceRules> = {}) {
   const timers = new SimulatedTimers();
   const idle = new IdleWatch(timers);
-  const told: string[] = [];
+  const calls: string[] = [];
   idle.start({
     idleMs: 100,
     toolMs: 1000,
     noticeMs: null,
     isToolRunning: () => false,
-    onLimit: (reason) => told.push(reason),
-    onNotice: () => told.push('notice'),
+    onLimit: (reason) => calls.push(reason),
+    onNotice: () => calls.push('notice'),
     ...changes,
   });
-  return { timers, idle, told };
+  return { timers, idle, calls };
 }
 
 test('silence up to the limit is reported once', async () => {
-  const { timers, told } = watch();
+  const { timers, calls } = watch();
   timers.advance(99);
-  await settle();
-  expect(told).toEqual([]);
+  await flushMicrotasks();
+  expect(calls).toEqual([]);
   timers.advance(1);
-  await settle();
-  expect(told).toEqual(['idle_timeout']);
+  await flushMicrotasks();
+  expect(calls).toEqual(['idle_timeout']);
 });
 
 test('output that waited to be read when the timer fired is no silence', async () => {
-  const { timers, idle, told } = watch();
+  const { timers, idle, calls } = watch();
   timers.advance(100);
-  // The timer came before the pipe was looked at; the chunk is read in the same round.
+  // The timer fired before the pipe was read; the chunk is read in the same tick.
   idle.hold();
   idle.release();
-  await settle();
-  expect(told).toEqual([]);
+  await flushMicrotasks();
+  expect(calls).toEqual([]);
   timers.advance(100);
-  await settle();
-  expect(told).toEqual(['idle_timeout']);
+  await flushMicrotasks();
+  expect(calls).toEqual(['idle_timeout']);
 });
 
 test('a stream that we hold back is not silent', async () => {
-  const { timers, idle, told } = watch();
+  const { timers, idle, calls } = watch();
   timers.advance(100);
   idle.hold();
-  await settle();
+  await flushMicrotasks();
   timers.advance(1000);
-  await settle();
-  expect(told).toEqual([]);
+  await flushMicrotasks();
+  expect(calls).toEqual([]);
   idle.release();
   timers.advance(100);
-  await settle();
-  expect(told).toEqual(['idle_timeout']);
+  await flushMicrotasks();
+  expect(calls).toEqual(['idle_timeout']);
 });
 
 test('it is not quiet while a stream is held back, although nothing more is read', async () => {
@@ -80,21 +80,21 @@ test('it is not quiet if a chunk is read in the second round of the event loop',
 });
 
 test('rules that were replaced or stopped meanwhile decide nothing', async () => {
-  const { timers, idle, told } = watch();
+  const { timers, idle, calls } = watch();
   timers.advance(100);
   idle.stop();
-  await settle();
-  expect(told).toEqual([]);
+  await flushMicrotasks();
+  expect(calls).toEqual([]);
 });
 
 test('while a tool call is running its own limit applies, and silence is reported before it', async () => {
-  const { timers, told } = watch({ isToolRunning: () => true, noticeMs: 500 });
+  const { timers, calls } = watch({ isToolRunning: () => true, noticeMs: 500 });
   timers.advance(499);
-  await settle();
-  expect(told).toEqual([]);
+  await flushMicrotasks();
+  expect(calls).toEqual([]);
   timers.advance(1);
-  await settle();
+  await flushMicrotasks();
   timers.advance(500);
-  await settle();
-  expect(told).toEqual(['notice', 'tool_timeout']);
+  await flushMicrotasks();
+  expect(calls).toEqual(['notice', 'tool_timeout']);
 });

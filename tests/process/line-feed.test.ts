@@ -98,7 +98,7 @@ test('a pacing reader holds the server back when it is behind, and loses no line
     say(line);
     bytes += line.length;
   }
-  // The line that the reader is at belongs to its backlog.
+  // The reader's current line belongs to its backlog.
   expect(bytes + numbered(0).length).toBeGreaterThan(PACE_BYTES);
   let hasRoom = false;
   void room.then(() => (hasRoom = true));
@@ -154,5 +154,5 @@ test('a stalled plain reader neither blocks the server nor keeps its lines in me
   expect((await readAll(lines)).map(numberOf)).toEqual(Array.from({ length: count - 1 }, (_, n) => n + 1));
   const again = feed.read({ from: 0 });
   emptyLog();
-  await expect(again.next()).rejects.toThrow('is shorter than what was written to it');
+  await expect(again.next()).rejects.toThrow('is shorter than the data written to it');
 });

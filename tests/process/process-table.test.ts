@@ -20,7 +20,7 @@ test('marked processes are listed with their parent, start time and mark; others
 
 test('a zombie is not listed', async () => {
   const heard = new Heard();
-  // The inner shell becomes a sleep that never asks for its dead child.
+  // The inner shell becomes a sleep that never reaps its dead child.
   const child = await start(specOf(shell('true & echo $!; exec sleep 1000')), heard);
   await heard.says('\n');
   const zombie = Number(heard.text.stdout);

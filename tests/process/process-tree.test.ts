@@ -28,9 +28,9 @@ test('a member stays one after its parent died, although it has neither mark nor
 });
 
 test('a reused pid is no member, nor is the session that its new owner founded', async () => {
-  const stranger = await startBystander();
-  expect(new ProcessTree(never, rootOf(stranger.pid)).look().members.map(({ pid }) => pid)).toEqual([stranger.pid]);
-  expect(new ProcessTree(never, { pid: stranger.pid, startTime: '1' }).look().members).toEqual([]);
+  const other = await startBystander();
+  expect(new ProcessTree(never, rootOf(other.pid)).look().members.map(({ pid }) => pid)).toEqual([other.pid]);
+  expect(new ProcessTree(never, { pid: other.pid, startTime: '1' }).look().members).toEqual([]);
 });
 
 test('nothing older than the root is a member, whatever it carries', async () => {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { StreamLog } from '../../src/process/stream-log.js';
 
-// A disk with room for some bytes, on which there is room again right after it was full.
+// A disk with room for some bytes, which has room again right after it was full.
 class SmallDisk {
   readonly written: Buffer[] = [];
   readonly calls: string[] = [];

@@ -78,7 +78,7 @@ async function expectUntouched(run: RunRecord): Promise<void> {
   expect(await load(run.run_id)).toMatchObject(rest);
 }
 
-async function endOf(runId: string): Promise<RaspData['lifecycle.state.changed']> {
+async function loadEnd(runId: string): Promise<RaspData['lifecycle.state.changed']> {
   return (await bench.eventsOf(runId)).at(-1)?.data as unknown as RaspData['lifecycle.state.changed'];
 }
 
@@ -145,7 +145,7 @@ describe('a running orphan', () => {
       status: 'failed',
       error: runError('ORCHESTRATOR_RESTART_INTERRUPTED.running'),
     });
-    expect(await endOf(run.run_id)).toMatchObject({ trigger: 'restart.reconcile_failed' });
+    expect(await loadEnd(run.run_id)).toMatchObject({ trigger: 'restart.reconcile_failed' });
     expect(failures).toEqual([]);
   });
 
@@ -166,7 +166,7 @@ describe('a running orphan', () => {
   test.each([ANN, null])('with a cancel request is canceled by the one who asked: %o', async (actor) => {
     const run = await requestCancel(await bench.running(), actor);
     await recoverOrphans(workOf());
-    const { trigger, actor: recorded } = await endOf(run.run_id);
+    const { trigger, actor: recorded } = await loadEnd(run.run_id);
     expect([trigger, recorded]).toEqual(['run.canceled', actor ?? undefined]);
   });
 
@@ -183,7 +183,7 @@ describe('a running orphan', () => {
     const run = await requestCancel(await bench.running(), actor);
     breakLogs(run);
     await recoverOrphans(workOf());
-    const { trigger, actor: recorded } = await endOf(run.run_id);
+    const { trigger, actor: recorded } = await loadEnd(run.run_id);
     expect([trigger, recorded]).toEqual(['run.canceled', actor ?? undefined]);
     expect(failures).toHaveLength(1);
   });
@@ -293,15 +293,15 @@ describe('a running orphan whose files are on another host', () => {
       error: { message: expect.stringContaining('in the logs on that host') as string },
     });
     expect(failures).toEqual([]);
-    // No turn end: nobody has read the logs.
+    // No turn end: nothing has read the logs.
     expect((await bench.eventsOf(run.run_id)).map(({ event }) => event.type)).not.toContain('lifecycle.turn.ended');
   });
 
   test('is canceled by the one who asked', async () => {
     const run = await requestCancel(await bench.running());
     await recoverOrphans(workOf({ files: away }));
-    expect(await endOf(run.run_id)).toMatchObject({ trigger: 'run.canceled', actor: ANN });
-    expect((await endOf(run.run_id)).error).toBeUndefined();
+    expect(await loadEnd(run.run_id)).toMatchObject({ trigger: 'run.canceled', actor: ANN });
+    expect((await loadEnd(run.run_id)).error).toBeUndefined();
   });
 });
 
@@ -403,8 +403,8 @@ describe('a waiting orphan', () => {
     const { run, question } = await bench.waiting();
     await recoverWaitingRuns(workOf());
     expect(await load(run.run_id)).toMatchObject({ status: 'waiting_user' });
-    expect(await endOf(run.run_id)).toMatchObject({ trigger: 'restart.preserve_waiting' });
-    expect((await bench.store.loadPending(run.run_id))?.interaction_id).toBe(question.interaction_id);
+    expect(await loadEnd(run.run_id)).toMatchObject({ trigger: 'restart.preserve_waiting' });
+    expect((await bench.store.loadPendingInteraction(run.run_id))?.interaction_id).toBe(question.interaction_id);
   });
 
   test('without its session fails, with the question that nobody answered', async () => {
@@ -419,7 +419,7 @@ describe('a waiting orphan', () => {
 
   test.each([
     ['session', { loadHandle: async () => null }],
-    ['question', { loadPending: async () => null }],
+    ['question', { loadPendingInteraction: async () => null }],
   ])('without a stored %s fails', async (_part, store) => {
     const { run } = await bench.waiting();
     await recoverWaitingRuns(workOf({ store }));
@@ -439,7 +439,7 @@ describe('a waiting orphan', () => {
   test.each([ANN, null])('with a cancel request is canceled by the one who asked: %o', async (actor) => {
     const { run } = await bench.ask(await requestCancel(await bench.running(), actor));
     await recoverWaitingRuns(workOf());
-    const { trigger, actor: recorded } = await endOf(run.run_id);
+    const { trigger, actor: recorded } = await loadEnd(run.run_id);
     expect([trigger, recorded]).toEqual(['run.canceled', actor ?? undefined]);
   });
 
@@ -454,7 +454,7 @@ describe('a waiting orphan', () => {
     await recoverWaitingRuns({ ...work, deps: { ...work.deps, runtime: { ...work.deps.runtime, hasSession } } });
     expect(failures).toEqual([[run.run_id, new Error('the disk is gone')]]);
     await expectUntouched(run);
-    expect(await endOf(other.run.run_id)).toMatchObject({ trigger: 'restart.preserve_waiting' });
+    expect(await loadEnd(other.run.run_id)).toMatchObject({ trigger: 'restart.preserve_waiting' });
   });
 });
 
@@ -462,7 +462,7 @@ describe('the cancellation of an orphan', () => {
   test('takes the run over and cancels it', async () => {
     const run = await bench.running();
     expect(await cancelOrphan(workOf(), run.run_id, ANN)).toBe(true);
-    expect(await endOf(run.run_id)).toMatchObject({ to: 'canceled', actor: ANN });
+    expect(await loadEnd(run.run_id)).toMatchObject({ to: 'canceled', actor: ANN });
   });
 
   test('does nothing to a run that is not running, runs here, or has another owner', async () => {

@@ -79,7 +79,7 @@ interface HeldReads {
   count(): number;
 }
 
-// Whoever ends a run from its logs reads its journal first. The store holds these reads.
+// Ending a run from its logs starts with reading its journal. The store holds these reads.
 function holdReads(): HeldReads {
   const [arrived, release] = [new Gate(), new Gate()];
   let count = 0;

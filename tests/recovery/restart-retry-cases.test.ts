@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterAll(() => bench.close());
 
-function build(run: RunRecord, confirmed: EngineSessionHandle | null = null): Promise<NewRun | null> {
+function buildRetry(run: RunRecord, confirmed: EngineSessionHandle | null = null): Promise<NewRun | null> {
   const deps = withRetries(bench.deps, (runId, error) => void failures.push([runId, error]));
   return deps.retryInterrupted?.(run, confirmed) ?? Promise.reject(new Error('no retries'));
 }
@@ -54,7 +54,7 @@ async function applyApproval(run: RunRecord): Promise<RunRecord> {
 
 test('the retry is a new run by the recovery with its own request id', async () => {
   const run = await bench.running({ labels: { team: 'a' } });
-  const retry = await build(run);
+  const retry = await buildRetry(run);
   expect(retry).toMatchObject({
     request_id: `retry-after-restart:${run.run_id}`,
     spec: { engine: 'codex', prompt: 'Build it.', labels: { team: 'a' }, retry_of: run.run_id },
@@ -67,43 +67,43 @@ test('the retry is a new run by the recovery with its own request id', async () 
 
 test('the retry continues the session that is confirmed with the failure', async () => {
   const run = await bench.running();
-  expect((await build(run, handleOf(run, 'session_id')))?.handle).toMatchObject({ handle_value: SESSION });
+  expect((await buildRetry(run, handleOf(run, 'session_id')))?.handle).toMatchObject({ handle_value: SESSION });
 });
 
 test('the retry does not continue a session that ended with its process', async () => {
   const run = await bench.running();
-  expect(await build(run, handleOf(run, 'process'))).toMatchObject({ handle: null });
+  expect(await buildRetry(run, handleOf(run, 'process'))).toMatchObject({ handle: null });
 });
 
 test('the retry continues the session that was stored before', async () => {
   const { run } = await bench.waiting();
-  expect((await build(run))?.handle).toMatchObject({ handle_value: SESSION });
+  expect((await buildRetry(run))?.handle).toMatchObject({ handle_value: SESSION });
 });
 
 test('a run that is a retry itself or has a cancel request is not repeated', async () => {
-  expect(await build(await bench.running({}, { retryOf: 'run_0' }))).toBeNull();
+  expect(await buildRetry(await bench.running({}, { retryOf: 'run_0' }))).toBeNull();
   const run = await bench.running();
-  expect(await build({ ...run, cancel_requested: { at: T0, actor: null } })).toBeNull();
+  expect(await buildRetry({ ...run, cancel_requested: { at: T0, actor: null } })).toBeNull();
   expect(failures).toEqual([]);
 });
 
 test('a turn in which an approval was applied is not repeated', async () => {
   const run = await residentRun();
-  expect(await build(run)).not.toBeNull();
+  expect(await buildRetry(run)).not.toBeNull();
   const applied = await applyApproval(run);
-  expect(await build(applied)).toBeNull();
+  expect(await buildRetry(applied)).toBeNull();
   // The approval of an earlier turn does not matter.
-  expect(await build({ ...applied, attempt_number: 2 })).not.toBeNull();
+  expect(await buildRetry({ ...applied, attempt_number: 2 })).not.toBeNull();
 });
 
 test('the journal of an engine that cannot ask for approval is not read', async () => {
   const run = await applyApproval(await bench.running());
-  expect(await build(run)).not.toBeNull();
+  expect(await buildRetry(run)).not.toBeNull();
 });
 
 test('an error is reported and only prevents the retry', async () => {
   const run = await bench.running();
   const broken = { ...run, spec: { ...run.spec, engine: 'unknown' } };
-  expect(await build(broken)).toBeNull();
+  expect(await buildRetry(broken)).toBeNull();
   expect(failures).toEqual([[run.run_id, expect.objectContaining({ code: 'UNKNOWN_ENGINE' })]]);
 });

@@ -1,4 +1,4 @@
-// The built program itself: its arguments, its sessions, and that it does nothing but play.
+// The built program itself: its arguments, its sessions, and that it only follows its script.
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { findEngine } from '../../src/engines/registry.js';
 import { buildFirstPrompt, buildReplyPrompt } from '../../src/run/turn-prompt.js';
 import { parse, type Parsed } from '../support/parse.js';
 import { recordSleeps } from '../support/recorded-sleeps.js';
-import { playRehearsal, type Played } from '../support/rehearsal.js';
+import { playRehearsal, type RehearsalTurn } from '../support/rehearsal.js';
 
 const homes: string[] = [];
 afterAll(() => {
@@ -20,13 +20,13 @@ function createHome(): string {
   return home;
 }
 
-async function turn(home: string, prompt: string, args: readonly string[] = []): Promise<Played & Parsed> {
-  const played = await playRehearsal(home, args, prompt);
-  return { ...played, ...parse('rehearsal', played) };
+async function turn(home: string, prompt: string, args: readonly string[] = []): Promise<RehearsalTurn & Parsed> {
+  const turn = await playRehearsal(home, args, prompt);
+  return { ...turn, ...parse('rehearsal', turn) };
 }
 
-// A session that was begun with this prompt, and what continues it.
-async function begin(prompt: string): Promise<(reply: string) => Promise<Played & Parsed>> {
+// A session that was started with this prompt, and its continuation.
+async function begin(prompt: string): Promise<(reply: string) => Promise<RehearsalTurn & Parsed>> {
   const home = createHome();
   const { evidence } = await turn(home, prompt);
   return (reply) => turn(home, reply, ['--session', evidence.sessionId ?? '']);
@@ -151,9 +151,9 @@ describe.concurrent('approvals', () => {
     ['perhaps', ['declined'], 1],
   ])('%s plays the command as %s, and then the rest', async (decision, statuses, result) => {
     const resume = await begin('[[approve rm -r build]][[done 1]]');
-    const played = await resume(decided(decision));
-    expect(tools(played)).toEqual(statuses);
-    expect(played.evidence).toMatchObject({ success: true, done: result === null ? null : { result } });
+    const turn = await resume(decided(decision));
+    expect(tools(turn)).toEqual(statuses);
+    expect(turn.evidence).toMatchObject({ success: true, done: result === null ? null : { result } });
   });
 
   test('plain text is no approval', async () => {

@@ -1,13 +1,13 @@
-// The golden folders of the rehearsal are recordings of the built program: the prompts of turn.json, played in one
-// session with a fixed id, give the same bytes again. With PARLEY_BLESS=1 they are recorded anew.
+// The golden folders of the rehearsal are recordings of the built program: the prompts of turn.json, run in one session
+// with a fixed id, give the same bytes again. With PARLEY_BLESS=1 they are recorded again.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { playRehearsal, type Played } from '../support/rehearsal.js';
+import { playRehearsal, type RehearsalTurn } from '../support/rehearsal.js';
 
 interface RecordedTurn {
-  readonly exit: Played['exit'];
+  readonly exit: RehearsalTurn['exit'];
   readonly resumed_from?: string;
   readonly played: readonly string[];
 }
@@ -30,7 +30,7 @@ test.concurrent.each(readdirSync(root))('%s equals the output of the program', a
   expect(turn.resumed_from).toBe(turn.played.length > 1 ? SESSION : undefined);
 });
 
-async function playAll(prompts: readonly string[]): Promise<Played> {
+async function playAll(prompts: readonly string[]): Promise<RehearsalTurn> {
   const home = mkdtempSync(join(tmpdir(), 'parley-rehearsal-'));
   try {
     let last = await playRehearsal(home, ['--new-session', SESSION], prompts[0]);

@@ -1,5 +1,5 @@
-// What engines write down of themselves for the tests of several hosts: a turn that is played twice, and an answer that
-// is given twice, are seen.
+// The records of engines for the tests of several hosts: a turn that runs twice, and an answer that is delivered twice,
+// are detected.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,8 +33,8 @@ test('each process of a turn is recorded with its input, including a second one 
   play(home, file, 'run_1/1', '[[done 1]]');
   play(home, file, 'run_1/2', 'Yes');
   expect(readTrace(file)).toMatchObject([
-    { runId: 'run_1', attempt: 1, told: '[[done 1]]' },
-    { runId: 'run_1', attempt: 2, told: 'Yes' },
+    { runId: 'run_1', attempt: 1, input: '[[done 1]]' },
+    { runId: 'run_1', attempt: 2, input: 'Yes' },
   ]);
   expect(() => expectNothingTwice(readTrace(file))).not.toThrow();
   play(home, file, 'run_1/2', 'Yes');
@@ -45,11 +45,11 @@ test('two answers to one request of an engine that stays are seen', () => {
   const home = createHome();
   const file = join(home, 'trace.jsonl');
   const answer = '{"id":0,"result":{"decision":"accept"}}\n';
-  const lines = [{ began: ['app-server'] }, { told: '{"id":0,"method":"initialize"}\n' }, { told: answer }].map(
+  const lines = [{ began: ['app-server'] }, { input: '{"id":0,"method":"initialize"}\n' }, { input: answer }].map(
     (line) => `${JSON.stringify({ turn: 'run_1/1', pid: 1, ...line })}\n`,
   );
   writeFileSync(file, lines.join(''));
   expect(() => expectNothingTwice(readTrace(file))).not.toThrow();
-  writeFileSync(file, `${JSON.stringify({ turn: 'run_1/1', pid: 1, told: answer })}\n`, { flag: 'a' });
+  writeFileSync(file, `${JSON.stringify({ turn: 'run_1/1', pid: 1, input: answer })}\n`, { flag: 'a' });
   expect(() => expectNothingTwice(readTrace(file))).toThrow('answered twice in run_1/1');
 });

@@ -1,4 +1,4 @@
-// How turns are numbered, at the level of the pure rule.
+// How turns are numbered, as a pure rule.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DEFAULT_MAX_ATTEMPT, FIRST_ATTEMPT, nextAttempt } from '../../src/run/attempt.js';

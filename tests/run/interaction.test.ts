@@ -1,4 +1,4 @@
-// Whatever an agent gives as a question becomes one that can be stored, shown and answered.
+// Any input from an agent becomes a question that can be stored, shown and answered.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
@@ -10,7 +10,7 @@ import { runs } from '../support/runs.js';
 
 const NOW = '2026-01-01T00:00:00.000Z';
 
-// draft() refuses what does not fit the schema; the text that is stored is checked once more as it would be read back.
+// draft() refuses data that does not fit the schema; the stored text is checked again after reading it back.
 function request(question: Question): JsonObject {
   const { json } = draft('interaction.requested', {
     interaction_id: 'int_1',
@@ -39,7 +39,7 @@ function request(question: Question): JsonObject {
   return data;
 }
 
-// What a person would be shown for this input; members that are not given are left out.
+// The question that a person would see for this input; absent members are left out.
 function check(input: Json | undefined, expected: object): void {
   const {
     interaction_id: _id,
@@ -167,13 +167,13 @@ describe('the kind', () => {
   });
 
   test('a kind that is missing or unknown is inferred: fields, then options, else open text', () => {
-    const given: JsonObject[] = [
+    const inputs: JsonObject[] = [
       {},
       ...[null, 'multiple_choice', 'CONFIRM', '', 1, {}, ['confirm'], 'constructor', '__proto__'].map((kind) => ({
         kind,
       })),
     ];
-    for (const kind of given) {
+    for (const kind of inputs) {
       expect(kindOf({ ...kind, prompt: 'x' }), JSON.stringify(kind)).toBe('open_text');
       expect(kindOf({ ...kind, prompt: 'x', options: ['a'] }), JSON.stringify(kind)).toBe('choose_one');
       expect(kindOf({ ...kind, prompt: 'x', options: ['a'], fields: ['b'] }), JSON.stringify(kind)).toBe('fill_fields');
@@ -299,7 +299,7 @@ describe('several questions', () => {
 });
 
 describe('whatever JSON an agent gives', () => {
-  // Plain JSON rarely has the members that are looked at, so some inputs are made of them.
+  // Random JSON rarely has the relevant members, so some inputs are made of them.
   const text = fc.oneof(fc.string(), fc.constantFrom('', ' ', 'approval', 'confirm', 'fill_fields'));
   const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>;
   const member = fc.oneof(text, json, fc.array(json, { maxLength: 3 })) as fc.Arbitrary<Json>;
@@ -341,7 +341,7 @@ describe('whatever JSON an agent gives', () => {
         const data = request(question);
         expect(question.prompt.trim()).not.toBe('');
         expect([question, ...(question.fields ?? [])].map((each) => each.kind)).not.toContain('approval');
-        // What was stored is what was parsed.
+        // The stored data equals the parsed data.
         expect(data.prompt).toBe(question.prompt);
       }),
       { seed: 5, numRuns: runs(1000) },

@@ -1,4 +1,5 @@
-// The words of a judgement: the cause of a failed resume, complaints of the engine, and the length of a prompt.
+// The texts of a judgement: the cause of a failed resume, errors of the engine, and the length of a prompt.
+import { phrase } from '../../src/messages/phrase.js';
 import { describe, expect, test } from 'vitest';
 import { asResumeFailure, judgeCompletion, type TurnFacts } from '../../src/run/judge-completion.js';
 import type { RunError } from '../../src/run/run-error.js';
@@ -96,7 +97,7 @@ test('a complaint explains an exit code, but not a signal', () => {
 
 test('a result that is not JSON fails differently from one that does not fit', () => {
   const evidence = { success: true } as const;
-  const [unreadable, unfit] = [null, 'a is missing'].map((problems) =>
+  const [unreadable, unfit] = [null, [phrase('missing', { name: 'a' })]].map((problems) =>
     errorOf({ mode: 'auto', evidence, output: { kind: 'invalid', problems } }),
   );
   expect(unreadable?.message).toContain('not JSON');

@@ -45,7 +45,7 @@ const SILENT: TurnFacts = {
 
 type Patch = Partial<Omit<TurnFacts, 'evidence'>> & { readonly evidence?: Partial<TurnEvidence> };
 
-// Later patches lie on top of earlier ones.
+// Later patches override earlier ones.
 function factsWith(...patches: Patch[]): TurnFacts {
   const evidence: TurnEvidence = Object.assign({}, SILENT.evidence, ...patches.map((patch) => patch.evidence));
   return Object.assign({}, SILENT, ...patches, { evidence });
@@ -196,7 +196,7 @@ const TABLE: readonly Row[] = [
     interactive: waits('QUESTION_ASKED'),
   },
   {
-    name: 'a turn that the person stopped, who was asked for leave, is followed by their next word',
+    name: 'a turn that the person stopped at an approval is followed by their next message',
     when: {
       stopped: true,
       handleChecked: true,
@@ -227,19 +227,19 @@ const TABLE: readonly Row[] = [
     ...alike(succeeded('OUTPUT_VALID')),
   },
   {
-    name: 'a conversation that goes on without a session id cannot be waited for, while an auto run is done',
+    name: 'a conversation that continues without a session id cannot be waited for, while an auto run is done',
     when: { evidence: { success: true, sessionId: null, lastMessage: 'Hello.' }, handleChecked: false },
     auto: succeeded('ENGINE_SUCCESS'),
     interactive: noHandle,
   },
   {
-    name: 'a conversation that goes on without a checked session cannot be waited for, while an auto run is done',
+    name: 'a conversation that continues without a checked session cannot be waited for, while an auto run is done',
     when: { evidence: { success: true, lastMessage: 'Hello.' }, handleChecked: false },
     auto: succeeded('ENGINE_SUCCESS'),
     interactive: noHandle,
   },
   {
-    name: 'a conversation that goes on at the last allowed attempt fails, while an auto run is done',
+    name: 'a conversation that continues at the last allowed attempt fails, while an auto run is done',
     when: { evidence: { success: true, sessionId: SESSION, lastMessage: 'Hello.' }, handleChecked: true, attempt: 100 },
     auto: succeeded('ENGINE_SUCCESS'),
     interactive: attemptsUsedUp,
@@ -256,7 +256,7 @@ const TABLE: readonly Row[] = [
     ...alike(failed('COMPLETION_UNKNOWN', 'unknown', 'NO_TURN_COMPLETED')),
   },
   {
-    name: 'exit code 0 without a word is unknown, with a reason of its own',
+    name: 'exit code 0 without output is unknown, with a reason of its own',
     when: {},
     ...alike(failed('COMPLETION_UNKNOWN', 'unknown', 'NO_SUCCESS_EVIDENCE')),
   },
@@ -588,7 +588,7 @@ test('every combination of facts gives the event and the code that the table say
 
 const someText = fc.oneof(fc.constant(''), fc.string());
 const words = fc.record({ kind: fc.constantFrom('auth' as const, 'turn' as const), message: someText });
-// What ends the judgement early is rare, so that the later rows are reached too.
+// Facts that end the judgement early are rare, so that the later rows are reached as well.
 const rarely = <T>(value: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 const anyFacts: fc.Arbitrary<TurnFacts> = fc.record({

@@ -1,4 +1,4 @@
-// The list of codes that runs fail with, for programs.
+// The list of codes with which runs fail, for programs.
 import { expect, test } from 'vitest';
 import { RUN_ERRORS, STICKY_ERRORS } from '../../src/contract/error-codes.js';
 import { contractFor } from '../../src/run/waiting/run-contract.js';

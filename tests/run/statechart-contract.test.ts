@@ -1,5 +1,5 @@
-// The chart is written down three times: as a table in the requirements (restated here), as data in contract/, and as
-// the typed table that the code interprets. All three must say the same.
+// The chart exists three times: as a table in the requirements (repeated here), as data in contract/, and as the typed
+// table that the code interprets. All three must be equal.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { RequestErrorCode, RunErrorCode, StickyErrorCode } from '../../src/contract/error-codes.js';
@@ -81,7 +81,7 @@ const GUARD_WORDS: Readonly<Record<string, string>> = {
   'reply not required': 'reply_not_required',
 };
 
-// Each guard restated from the words of the requirements, for every setting of the facts it speaks of.
+// Each guard written again from the text of the requirements, for every combination of the facts it names.
 const GUARD_HOLDS: Readonly<Record<string, (facts: GuardFacts) => boolean>> = {
   // 004-05, 004-06: both are needed.
   pending_and_handle: ({ pending, handle }) => [pending, handle].every(Boolean),

@@ -1,5 +1,5 @@
 // Two models that share no code with the chart of src/: an interpreter of the contract's JSON, and an xstate machine
-// written by hand from the requirements. step() must walk with both, event by event.
+// written by hand from the requirements. step() must agree with both, event by event.
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { initialTransition, setup, transition } from 'xstate';
 import type { GuardFacts } from '../../src/run/guards.js';
 import { CHART, EVENTS, step, type RunEvent, type RunState } from '../../src/run/statechart.js';
 
-// --- the contract as a model: nothing but its JSON, and what its guard names mean in words ---
+// --- the contract as a model: only its JSON and the meanings of its guard names ---
 
 interface ContractEdge {
   readonly id: string;
@@ -116,7 +116,7 @@ describe('every bounded sequence', () => {
     const edgesTaken = new Set<string>();
     for (const factsAt of FACT_SETTINGS) {
       let sequences = 0;
-      // All sequences with a common beginning share its walk; each longer one is one more step of both models.
+      // Sequences with a common prefix share its walk; each longer one is one more step of both models.
       const walk = (position: number, inContract: string, inCode: string, events: readonly string[]) => {
         if (position === LENGTH) {
           sequences += 1;

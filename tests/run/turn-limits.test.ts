@@ -1,4 +1,4 @@
-// The limits of a turn in words.
+// The descriptions of a turn's limits.
 import { expect, test } from 'vitest';
 import { describeSeconds, limitReached } from '../../src/run/turn-limits.js';
 

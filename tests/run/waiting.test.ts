@@ -1,4 +1,5 @@
-// How runs wait: what follows from each policy, which one a new run gets, and where sticky sessions may be named.
+// How runs wait: the consequences of each policy, the policy of a new run, and the only files that may name sticky
+// sessions.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -23,7 +24,7 @@ test.each([{}, { sticky: undefined }, { sticky: false }])('%j is resumable: it n
   const policy = waitPolicyOf(spec);
   expect(policy).toMatchObject({ profile: { kind: 'resumable' }, needsProcess: false, handleType: 'session_id' });
   expect(isInProcess(policy.profile)).toBe(false);
-  // A lost process does not fail a run that waits.
+  // A lost process does not fail a waiting run.
   expect(step('waiting_user', 'turn.failed', policy.lostFacts, policy.chart).legal).toBe(false);
 });
 
@@ -72,12 +73,12 @@ describe('the stored spec', () => {
   test('is compared with the profile in the first event', () => {
     const [resumable, sticky] = [{ kind: 'resumable' }, { kind: 'sticky_process' }];
     expect(agreesWithProfile({}, sticky)).toBe(true);
-    expect([resumable, sticky, undefined].map((told) => agreesWithProfile({ sticky: true }, told))).toEqual([
+    expect([resumable, sticky, undefined].map((profile) => agreesWithProfile({ sticky: true }, profile))).toEqual([
       false,
       true,
       false,
     ]);
-    expect([resumable, sticky, undefined].map((told) => agreesWithProfile({ sticky: false }, told))).toEqual([
+    expect([resumable, sticky, undefined].map((profile) => agreesWithProfile({ sticky: false }, profile))).toEqual([
       true,
       false,
       true,
@@ -108,14 +109,14 @@ test('the published contract has the extension only where the setting is on', ()
   ]);
 });
 
-// A new mention belongs into src/run/waiting. The others name something public: the setting, the option of the command,
-// the guard of the contract, the components of the API description.
+// New code of this kind belongs in src/run/waiting. The other files name something public: the setting, the option of
+// the command, the guard of the contract, the components of the API description.
 test('sticky sessions are named in one folder, and where a public name requires it', () => {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
     (name) => name.endsWith('.ts') && /sticky/i.test(readFileSync(join(SRC, name), 'utf8')),
   );
   const outside = files.filter((name) => !/^(?:run\/waiting|contract)\//.test(name));
-  // The settings may be in another folder than today.
+  // The settings may move to another folder.
   expect(outside.map((name) => name.replace(/^.*\/settings.*\.ts$/, 'settings')).toSorted()).toEqual([
     'cli/commands/other.ts',
     'cli/open-writer.ts',

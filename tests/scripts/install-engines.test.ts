@@ -1,5 +1,5 @@
-// The install of the engines, with an npm that only makes the files: two at once, after one that was cut off, over an
-// old one.
+// The install of the engines, with an npm that only creates the files: two concurrent installs, after an interrupted
+// one, over an old one.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -33,7 +33,7 @@ const FILES = {
     Object.values(ENGINE_PROGRAMS).map((program) => [(program.at(-1) ?? '').slice(REAL.length), 'program']),
   ),
 };
-// Goes on when as many of its kind are there as it is told, so that installs really are at work together.
+// Continues when as many installs as requested have reached this point, so that they really run concurrently.
 const NPM = `const { mkdirSync, readdirSync, writeFileSync } = require('node:fs');
 const { dirname, resolve } = require('node:path');
 const { MEETING, TOGETHER } = process.env;

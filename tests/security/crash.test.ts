@@ -1,5 +1,4 @@
-// A defect that nothing has caught ends the process in good order: logged, nothing more accepted, buffered events
-// stored.
+// An uncaught defect ends the process in an orderly way: logged, nothing more accepted, buffered events stored.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -50,7 +49,7 @@ describe('parley serve', () => {
     expect(logOf(site)).toContain(message);
     expect(logOf(site)).not.toMatch(CONTROLS);
     expect(await enginesOf(site)).toEqual([]);
-    // Its end is not stored by a process that does not know what it does: the next start judges it.
+    // A process in an unknown state does not store the end of the turn: the next start judges it.
     expect(await withData(site, ({ store }) => store.loadRun(runId))).toMatchObject({ status: 'running' });
     const again = await startServer(site);
     expect(await again.client.get(runId)).toMatchObject({

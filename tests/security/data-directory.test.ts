@@ -6,23 +6,23 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Site } from '../support/command.js';
 import { playFullLife, SECRETS, type Life } from '../support/full-life.js';
 
-// Folders that are the engine's: what it makes in them has the modes that it likes, behind a door that is shut.
+// Folders of the engine: it chooses the modes of the files in them, below a folder that is private.
 const OF_THE_ENGINE = /^runs\/[^/]+\/(?:workspace|home)\//;
 
 function everything(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted();
 }
 
-// What group or others may do, by path; links are as open as what they lead to.
+// The permissions of group and others, by path; links are as open as their targets.
 function open(site: Site): string[] {
-  const told = ['', ...everything(site.data)].flatMap((path) => {
+  const openEntries = ['', ...everything(site.data)].flatMap((path) => {
     const stat = lstatSync(join(site.data, path), { throwIfNoEntry: false });
     const isSpecial = stat !== undefined && !stat.isFile() && !stat.isDirectory() && !stat.isSymbolicLink();
     return stat && !stat.isSymbolicLink() && !OF_THE_ENGINE.test(path) && ((stat.mode & 0o077) !== 0 || isSpecial)
       ? [`${path || '.'} ${(stat.mode & 0o777).toString(8)}`]
       : [];
   });
-  return told;
+  return openEntries;
 }
 
 describe.each([0o000, 0o022])('with the umask %i', (umask) => {
@@ -86,11 +86,11 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
     expect(everything(life.temporary)).toEqual([]);
   });
 
-  // By secret: the only places where it may be.
+  // The only allowed places of each secret.
   test('each secret is only where it must be: in files, output, responses and processes', () => {
     const { tokens, site } = life;
     const places = new Map<string, string>();
-    // A link leads to what is the user's.
+    // A link leads to files of the user.
     for (const path of everything(site.root))
       if (lstatSync(join(site.root, path)).isFile()) places.set(path, readFileSync(join(site.root, path), 'latin1'));
     for (const [name, text] of Object.entries(life.printed)) places.set(`printed by ${name}`, text);
@@ -99,30 +99,30 @@ describe.each([0o000, 0o022])('with the umask %i', (umask) => {
       for (const what of ['argv', 'environment'] as const)
         places.set(`${what} of ${engine}`, processes.map((each) => each[what]).join('\n'));
     places.set('argv of the server', life.server.argv).set('environment of the server', life.server.environment);
-    const found = (secret: string): string[] =>
+    const filesWith = (secret: string): string[] =>
       [...places]
         .filter(([, text]) => text.includes(secret) || text.includes(Buffer.from(secret).toString('base64')))
         .map(([name]) => name)
         .toSorted();
     const server = 'environment of the server';
     expect(Object.keys(life.engines)).toEqual(['codex', 'gemini', 'codex-app-server', 'rehearsal']);
-    expect(found(tokens.operator)).toEqual([join(relative(site.root, site.data), 'token')]);
-    expect(found(tokens.viewer)).toEqual(['printed by token stdout']);
+    expect(filesWith(tokens.operator)).toEqual([join(relative(site.root, site.data), 'token')]);
+    expect(filesWith(tokens.viewer)).toEqual(['printed by token stdout']);
     expect(tokens.cookie.length).toBeGreaterThan(20);
-    expect(found(tokens.cookie)).toEqual([]);
-    expect(found(SECRETS.hookSecretInEnvironment)).toEqual([server]);
-    expect(found(SECRETS.hookSecretInFile)).toEqual([relative(site.root, life.hookSecretFile)]);
-    expect(found(SECRETS.hookAddress)).toEqual([join(relative(site.root, site.data), 'config.json')]);
-    expect(found(SECRETS.codexKey)).toEqual(
+    expect(filesWith(tokens.cookie)).toEqual([]);
+    expect(filesWith(SECRETS.hookSecretInEnvironment)).toEqual([server]);
+    expect(filesWith(SECRETS.hookSecretInFile)).toEqual([relative(site.root, life.hookSecretFile)]);
+    expect(filesWith(SECRETS.hookAddress)).toEqual([join(relative(site.root, site.data), 'config.json')]);
+    expect(filesWith(SECRETS.codexKey)).toEqual(
       ['environment of codex', 'environment of codex-app-server', server].toSorted(),
     );
-    expect(found(SECRETS.geminiKey)).toEqual(['environment of gemini', server].toSorted());
-    expect(found(SECRETS.otherKey)).toEqual([server]);
-    expect(found(SECRETS.codexLogin)).toEqual(['home/.codex/auth.json']);
-    expect(found(SECRETS.strayToken)).toEqual([]);
-    expect(found(SECRETS.basicPassword)).toEqual([]);
-    // The scan finds what there is.
-    expect(found('Which?').length).toBeGreaterThan(4);
+    expect(filesWith(SECRETS.geminiKey)).toEqual(['environment of gemini', server].toSorted());
+    expect(filesWith(SECRETS.otherKey)).toEqual([server]);
+    expect(filesWith(SECRETS.codexLogin)).toEqual(['home/.codex/auth.json']);
+    expect(filesWith(SECRETS.strayToken)).toEqual([]);
+    expect(filesWith(SECRETS.basicPassword)).toEqual([]);
+    // The scan finds existing values.
+    expect(filesWith('Which?').length).toBeGreaterThan(4);
     expect(existsSync(join(site.data, 'parley.db'))).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
-// The examples for containers and systemd keep what runs in them in: no rights to gain, no token of a cluster, nothing
-// written but the data.
+// The examples for containers and systemd confine their processes: no new privileges, no cluster token, and only the
+// data is writable.
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';

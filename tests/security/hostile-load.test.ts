@@ -1,6 +1,6 @@
-// Hundreds of hostile requests of all kinds against a real server with turns at work: every turn ends correctly, no
-// answer is lost, nothing is answered with an internal error, and the server stays healthy. How long its event loop
-// stood still is measured inside the server and from another process, and reported by kind of request.
+// Hundreds of hostile requests of all kinds against a real server with running turns: every turn ends correctly, no
+// answer is lost, no response is an internal error, and the server stays healthy. How long its event loop was blocked
+// is measured inside the server and from another process, and reported by kind of request.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -72,7 +72,7 @@ function ask(
   });
 }
 
-// A socket that is left open until the end; what comes back is not read.
+// A socket that stays open until the end; its responses are not read.
 function leaveOpen(scene: Scene, bytes: string): Promise<Answer> {
   const socket = open(scene.server.url).pause();
   scene.sockets.push(socket);
@@ -138,7 +138,7 @@ const HOSTILE_SCHEMAS = [
   { $ref: '#' },
 ];
 
-// What is asked, by kind; `number` counts up within the kind.
+// The requests by kind; `number` counts up within the kind.
 const KINDS: Readonly<Record<string, (scene: Scene, number: number) => Promise<Answer>>> = {
   'bad bodies': (scene, number) =>
     ask(scene, {
@@ -266,7 +266,7 @@ const KINDS: Readonly<Record<string, (scene: Scene, number: number) => Promise<A
         response: { decision: 'approve' },
       }),
     }),
-  // Last: runs with such prompts are slow to store for as long as they are at work.
+  // Last: runs with such prompts are slow to store while they run.
   'huge bodies': (scene, number) =>
     ask(scene, {
       method: 'POST',
@@ -287,11 +287,11 @@ const KINDS: Readonly<Record<string, (scene: Scene, number: number) => Promise<A
 interface Stall {
   readonly at: number;
   readonly ms: number;
-  // Of the CPU, known inside.
+  // CPU time, measured inside the server.
   readonly cpu?: number;
 }
 
-// Answers each question of the turns once, while the load goes on.
+// Answers each question of the turns once, while the load continues.
 async function answerAll({ server, ids }: Scene): Promise<void> {
   await Promise.all(
     ids.map(async (id) => {
@@ -363,7 +363,7 @@ test(
     probe.stdin.end();
     const { asked, longest, slow } = JSON.parse(await probed) as { asked: number; longest: number; slow: Stall[] };
 
-    // Every turn came to its own end, with the answer that was given, and all of it can be proved.
+    // Every turn ended as intended, with its answer, and all of it passes verify.
     for (const [number, id] of ids.entries()) {
       expect(await server.client.get(id)).toMatchObject({ status: 'succeeded', result: number, attempt_number: 2 });
       await expect
@@ -383,8 +383,7 @@ test(
       [...ids, ...scene.accepted].filter((id) => !known.has(id)),
       'runs that were accepted and are lost',
     ).toEqual([]);
-    // A run whose acceptance did not reach the client before the request timed out is there as well, and comes to its
-    // end.
+    // A run whose acceptance did not reach the client before the request timed out exists as well, and ends.
     for (const id of known)
       await expect
         .poll(async () => (await server.client.get(id)).status, { timeout: 100_000, message: id })
@@ -404,9 +403,9 @@ test(
     const phaseOf = ({ at }: Stall): string =>
       phases.find(({ from, to }) => at >= from && at <= to + 20)?.kind ?? 'before and after';
     const byPhase = (all: readonly Stall[]): string[] => {
-      const found = new Map<string, number[]>();
-      for (const stall of all) found.set(phaseOf(stall), [...(found.get(phaseOf(stall)) ?? []), stall.ms]);
-      return [...found].map(([kind, lengths]) => `${kind}: ${lengths.length}, longest ${Math.max(...lengths)} ms`);
+      const places = new Map<string, number[]>();
+      for (const stall of all) places.set(phaseOf(stall), [...(places.get(phaseOf(stall)) ?? []), stall.ms]);
+      return [...places].map(([kind, lengths]) => `${kind}: ${lengths.length}, longest ${Math.max(...lengths)} ms`);
     };
     console.info(
       [

@@ -24,7 +24,7 @@ async function create(
 
 async function result(schema: object, prompt: string) {
   const { run_id: runId } = await served.client.create({ engine: 'codex', prompt, output_schema: schema as never });
-  await served.bench.orchestrator.settled(runId);
+  await served.bench.orchestrator.waitUntilIdle(runId);
   const { status, error } = (await served.bench.data.store.loadRun(runId)) ?? {};
   return { status, code: error?.code, message: error?.message };
 }
@@ -59,7 +59,7 @@ describe('the result of a turn', () => {
       const hostile = result({ pattern: '^(a+)+$' }, `[[done "${LONG}!"]]`);
       const honest = result({ type: 'number' }, '[[done 1]]');
       expect(await honest).toMatchObject({ status: 'succeeded' });
-      // On the main thread the pattern would leave no answer to anybody.
+      // On the main thread the pattern would block all responses.
       for (let request = 0; request < 20; request += 1) expect((await served.fetch('/v1/runs')).status).toBe(200);
       expect(await hostile).toMatchObject({
         status: 'failed',

@@ -1,6 +1,6 @@
-// What an agent leaves in a folder for whoever works there next: hooks of Git, settings of direnv, npm and editors,
-// programs with well-known names. They run as you when you use Git, npm or an editor there. Parley uses none of these:
-// nothing of them runs by what it does itself.
+// Files that an agent leaves for the next user of a folder: hooks of Git, settings of direnv, npm and editors, programs
+// with well-known names. They run as you when you use Git, npm or an editor there. Parley uses none of these, so
+// nothing of them runs because of Parley.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -70,7 +70,7 @@ test('nothing an agent leaves in a folder runs through turns, reads, verify, arc
   const site = createSite();
   const mark = join(site.root, 'mark');
   const run = (...args: string[]) => parley(site, args);
-  // A waiting run, in the folder where its agent has left them; the next turn begins after that.
+  // A waiting run, in the folder where its agent has left them; the next turn starts after that.
   expect((await run('run', 'codex', '[[answer Hello.]][[ask Which?|A|B]][[done 1]]', '-i', '--json')).code).toBe(3);
   plant(site, mark);
   for (const args of [['ls'], ['show', 'last'], ['logs', 'last'], ['verify', 'last'], ['replay', 'last'], ['doctor']])
@@ -94,7 +94,7 @@ test('nothing an agent leaves in a folder runs through turns, reads, verify, arc
   server.child.kill('SIGTERM');
   expect((await server.ended).code).toBe(0);
   expect(existsSync(mark)).toBe(false);
-  // They are still there, and no blanks.
+  // They are still there and still work.
   for (const program of PROGRAMS) expect(existsSync(join(site.cwd, program))).toBe(true);
   execFileSync(join(site.cwd, '.git/hooks/pre-commit'));
   expect(existsSync(mark)).toBe(true);

@@ -68,7 +68,7 @@ test('a library caller is refused, and the names that engines use are taken', as
     }
     for (const model of GOOD) {
       const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', model });
-      expect(await bench.orchestrator.settled(id)).toMatchObject({ status: 'succeeded', spec: { model } });
+      expect(await bench.orchestrator.waitUntilIdle(id)).toMatchObject({ status: 'succeeded', spec: { model } });
     }
     expect(startsIn(root).map(({ argv }) => argv.filter((word) => word.includes('model')))).toEqual(
       GOOD.map((model) => [`--model=${model}`]),
@@ -94,7 +94,7 @@ test('a stored model of an older version is not inherited by continue, retry and
       prompt: '[[done 1]]',
       execution_mode: 'interactive',
     });
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     const calls = [
       bench.orchestrator.retry(id),
       bench.orchestrator.continueFrom(id, { prompt: 'on' }),

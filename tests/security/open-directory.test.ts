@@ -1,5 +1,5 @@
-// A data directory that others can get into, because it was there before or came out of a backup: doctor and serve say
-// so, and how to mend it.
+// A data directory that others can access, because it existed before or was restored from a backup: doctor and serve
+// report it with a fix.
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,13 +16,13 @@ test.each([
   ['a token that others can read', 'token', 0o644, /token is open to other users/],
   ['a database that a group can read', 'parley.db', 0o640, /parley\.db is open to other users/],
   ['the folders of runs', 'runs', 0o755, /runs is open to other users/],
-])('%s is reported', (_what, name, mode, told) => {
+])('%s is reported', (_what, name, mode, message) => {
   const root = join(createRoot(), 'data');
   mkdirSync(join(root, 'runs'), { recursive: true, mode: 0o700 });
   for (const file of ['config.json', 'token', 'parley.db']) writeFileSync(join(root, file), '{}', { mode: 0o600 });
   expect(describeOpen(root, 'linux', ENGLISH.doctor)).toBeNull();
   chmodSync(join(root, name), mode);
-  expect(describeOpen(root, 'linux', ENGLISH.doctor)).toMatch(told);
+  expect(describeOpen(root, 'linux', ENGLISH.doctor)).toMatch(message);
   expect(describeOpen(root, 'win32', ENGLISH.doctor)).toBeNull();
 });
 

@@ -13,12 +13,12 @@ const readPage = (path: string): string =>
     .replaceAll(/\n {2,}(?=\S)/g, ' ')
     .replaceAll(/ {2,}/g, ' ');
 const PAGE = readPage('docs/internals/security.md');
-// Whether the file has a test of that name; the formatter may put the name on a line of its own.
+// Whether the file has a test of that name; the formatter may move the name to a line of its own.
 const hasTest = (file: string, name: string): boolean =>
   ["'", '"', '`'].some((quote) => read(file).replaceAll(/\(\s+/g, '(').includes(`(${quote}${name}${quote},`));
 const UNPLAYED =
   /\b(?:test|it|describe)(?:\.\w+)*\.(?:skip|skipIf|runIf|todo|only|fails)\b|\b(?:xit|xtest|xdescribe)\(/;
-// Which of its lines are the walls, whatever marks a version of systemd would give for them.
+// The lines with restrictions, whatever score a version of systemd would give them.
 const WALLS = [
   'User=parley',
   'UMask=0077',
@@ -44,7 +44,7 @@ const WALLS = [
   'RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK',
   'SystemCallArchitectures=native',
 ];
-// The youngest of them is ProtectProc.
+// The newest of them is ProtectProc.
 const FIRST_WITH_ALL = 247;
 const CLAIMS = [...PAGE.matchAll(/^- `(tests\/[^`]+)`: (.+)$/gm)].map(
   ([, file = '', name = '']) => [file, name] as const,
@@ -55,10 +55,10 @@ test('each test that the page names is there, under that name', () => {
   for (const [file, name] of CLAIMS) {
     expect(existsSync(join(ROOT, file)), file).toBe(true);
     expect(hasTest(file, name), `${file}: ${name}`).toBe(true);
-    // One that is not played shows nothing, nor do those beside the only one that is.
+    // A skipped test proves nothing, nor do those that `only` excludes.
     expect(read(file).match(UNPLAYED), file).toBeNull();
   }
-  // Every file that is spoken of, too.
+  // Every named file as well.
   for (const [, path = ''] of PAGE.matchAll(/`((?:tests|scripts|src|examples|docs)\/[\w./-]+)`/g))
     expect(existsSync(join(ROOT, path)), path).toBe(true);
   for (const [, path = ''] of PAGE.matchAll(/\]\(([\w./-]+)(?:#[\w-]+)?\)/g))
@@ -106,7 +106,7 @@ const UNIT = read('examples/parley.service');
 
 test('the unit file has all its restrictions, and allows the work', () => {
   for (const line of WALLS) expect(UNIT.split('\n')).toContain(line);
-  // These would take Codex its sandbox, or stop Node.
+  // These would break the sandbox of Codex, or stop Node.
   expect(UNIT).not.toMatch(/^(?:RestrictNamespaces|SystemCallFilter|MemoryDenyWriteExecute)=/m);
 });
 
@@ -121,10 +121,10 @@ test('the unit file is one that systemd takes', ({ skip }) => {
       : `systemd ${version} does not know all that the unit file says; ${FIRST_WITH_ALL} does`,
   );
   const path = join(createRoot(), 'parley.service');
-  // A program that is there: it is looked for.
+  // An existing program, because systemd looks for it.
   writeFileSync(path, UNIT.replace('/usr/local/bin/parley', process.execPath));
   const { stdout, stderr, error } = spawnSync('systemd-analyze', ['verify', '--man=no', path], { encoding: 'utf8' });
   expect(error).toBeUndefined();
-  // What it says of other units of this machine, or of the machine, is not ours.
+  // Messages about other units or the machine are not about our unit.
   expect(`${stdout}${stderr}`.split('\n').filter((line) => line.includes('parley.service'))).toEqual([]);
 });

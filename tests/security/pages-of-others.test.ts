@@ -1,5 +1,5 @@
-// A page of somebody else in the browser of a person who is signed in, above all one on another port of the same
-// machine, as an agent may serve it: the browser gives it the cookies of the host, and calls it the same site.
+// A foreign page in the browser of a signed-in person, especially one on another port of the same machine, as an agent
+// may serve it: the browser sends it the cookies of the host, and treats it as the same site.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ beforeAll(async () => {
   served = await serve({ consoleDir });
   cookie = (await signIn(served.url)).headers.get('set-cookie') ?? '';
   ({ run_id: runId } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' }));
-  await served.bench.orchestrator.settled(runId);
+  await served.bench.orchestrator.waitUntilIdle(runId);
   mkdirSync(join(served.bench.data.path, 'runs', runId, 'workspace'), { recursive: true });
   writeFileSync(join(served.bench.data.path, 'runs', runId, 'workspace', 'page.html'), '<script>alert(1)</script>');
 });
@@ -28,7 +28,7 @@ const signIn = (origin: string) =>
     body: JSON.stringify({ token: served.token }),
   });
 
-// As a browser sends it; fetch has words of its own for these headers.
+// As a browser sends it; fetch sets its own values for these headers.
 const loaded = (path: string, { site, mode, dest }: { site: string; mode?: string; dest?: string }) =>
   exchange(
     served.url,
@@ -144,7 +144,7 @@ test('a name that only Parley has keeps its cookie from what else is served on t
       `${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );
   expect(answer).toMatch(/^HTTP\/1\.1 200 /);
-  // Without Domain a cookie belongs to that very name.
+  // Without Domain a cookie belongs to exactly that name.
   expect(answer).toMatch(/^set-cookie: /im);
   expect(answer).not.toMatch(/domain=/i);
 });

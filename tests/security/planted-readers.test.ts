@@ -1,5 +1,5 @@
-// What an agent plants in the folder of its run, or a repository in its own, does not hold up whoever reads there: the
-// server keeps answering.
+// Objects that an agent plants in the folder of its run, or a repository in its own, do not block readers: the server
+// keeps responding.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ async function ended(
   prompt = '[[answer x]][[done {"n":1}]]',
 ): Promise<{ readonly id: string; readonly folder: RunFolder }> {
   const { run_id: id } = await served.client.create({ engine: 'codex', prompt });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   return { id, folder: runFolder(served.bench.data.path, id) };
 }
 
@@ -51,7 +51,7 @@ describe.each(PLANTS)('%s', (what, put) => {
       await plant(join(folder.path, path), put);
       expect(await findingsOf(id), path).toEqual(expect.arrayContaining([names[0]]));
     }
-    // What is not even a file is written anew, since the database has it.
+    // An object that is not a file is replaced, because the database has the content.
     for (const name of ['rasp.jsonl', 'fcmp.jsonl']) {
       const { id, folder } = await ended();
       await plant(join(folder.path, name), put);
@@ -218,7 +218,7 @@ describe('files that were deleted outside of Parley', () => {
       prompt: '[[ask Which?]]',
       execution_mode: 'interactive',
     });
-    await served.bench.orchestrator.settled(waiting.run_id);
+    await served.bench.orchestrator.waitUntilIdle(waiting.run_id);
     rmSync(runFolder(served.bench.data.path, waiting.run_id).path, { recursive: true });
     expect((await served.fetch(`/v1/runs/${waiting.run_id}/logs`)).status).toBe(410);
   });

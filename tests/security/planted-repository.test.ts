@@ -1,5 +1,4 @@
-// Commands that are called in a folder full of files that tools read or run: nothing of it is executed, read without
-// end or waited for.
+// Commands in a folder full of files that tools read or run: none of them is executed, read without end or waited for.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createSite } from '../support/command.js';

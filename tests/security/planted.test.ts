@@ -1,5 +1,5 @@
-// What an agent may leave in its workspace to harm whoever looks at it, takes it home or deletes it: links, links that
-// appear at the last moment, pipes, folders without end. Real files, over a real server.
+// Objects in a workspace that harm its readers, copies or deletion: links, links that appear at the last moment, pipes,
+// endless folders. Real files, over a real server.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -39,7 +39,7 @@ afterAll(() => served.close());
 
 async function ended(): Promise<string> {
   const { run_id: id } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   mkdirSync(workspaceOf(id), { recursive: true });
   return id;
 }
@@ -90,7 +90,7 @@ test('a link, a pipe or a folder in the place of a log is not read', async () =>
       expect(await answer.text()).not.toContain(SECRET);
     }
   }
-  // Whoever waited for the pipe would keep everybody else waiting.
+  // A reader that waited for the pipe would block all others.
   expect((await served.fetch(`/v1/runs/${id}/files`)).status).toBe(200);
 });
 
@@ -99,7 +99,7 @@ test('a folder swapped for a link at the last moment leads nowhere: only the req
   mkdirSync(real);
   writeFileSync(join(real, 'key'), 'of the run');
   const path = join(real, 'key');
-  // Its way was looked at; then an agent puts a link there.
+  // Its path was checked; then an agent puts a link there.
   renameSync(real, aside);
   symlinkSync(outside, real);
   expect(readFileSync(path, 'utf8')).toBe(SECRET);
@@ -109,7 +109,7 @@ test('a folder swapped for a link at the last moment leads nowhere: only the req
   const whole = await openInPlace(path);
   expect(await whole?.readFile('utf8')).toBe('of the run');
   await whole?.close();
-  // The same by an agent that does nothing else, over and over, while somebody reads.
+  // The same with an agent that does this in a loop, while a reader runs.
   const stop = new AbortController();
   const swapping = (async () => {
     while (!stop.signal.aborted) {
@@ -187,7 +187,7 @@ test('thousands of empty folders are walked with room for other work in between'
   isWalking = false;
   expect(entries).toBe(2000);
   expect(others).toBeGreaterThan(100);
-  // Who has seen enough stops it.
+  // A client that has seen enough stops it.
   let looked = 0;
   for await (const path of walkFiles(many, '', { onEntry: () => (looked += 1) <= 10 })) expect(path).toBe('nothing');
   expect(looked).toBe(11);
@@ -202,13 +202,13 @@ test('a folder with more in it than anybody looks through is listed as far as th
 test('folders nested deeper than a path can say are shown as far as they can be, and deleted', async () => {
   const id = await ended();
   const before = process.cwd();
-  // Step by step, as an agent can: no call names the whole way.
+  // Step by step, as an agent can: no call contains the whole path.
   process.chdir(workspaceOf(id));
   try {
     for (let depth = 0; depth < 60; depth += 1) {
       mkdirSync('d'.repeat(200));
       process.chdir('d'.repeat(200));
-      // One of them cannot be written to any more.
+      // One of them is read-only.
       if (depth === 30) chmodSync('..', 0o500);
     }
     writeFileSync('deep', 'x');
@@ -229,7 +229,7 @@ test('deleting a run deletes links, not their targets', async () => {
   const modeBefore = lstatSync(outside).mode;
   await served.client.delete(id);
   expect(readFileSync(join(outside, 'key'), 'utf8')).toBe(SECRET);
-  // One that is itself a link goes as a link.
+  // A folder that is itself a link is removed as a link.
   symlinkSync(outside, join(served.root, 'link'));
   await removeFolder(join(served.root, 'link'));
   expect([existsSync(join(served.root, 'link')), existsSync(join(outside, 'key')), lstatSync(outside).mode]).toEqual([

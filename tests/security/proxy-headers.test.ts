@@ -1,4 +1,5 @@
-// Headers by which a proxy tells who asked, under which name and how: anybody can write them, so none of them counts.
+// Headers in which a proxy reports the client, the host and the scheme: any client can write them, so none of them
+// counts.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answersIn, exchange, expectRefused, type RawAnswer } from '../support/raw-http.js';
 import { serve, type Served } from '../support/served.js';
@@ -11,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => served.close());
 
-// As if it came from this very machine, over TLS, for this very name, from somebody whom the proxy knows.
+// As if it came from this machine, over TLS, for this name, from a user whom the proxy knows.
 const headersOf = (name: string): string[] => [
   'X-Forwarded-For: 127.0.0.1',
   'X-Real-IP: 127.0.0.1',
@@ -52,13 +53,13 @@ test('proxy headers identify nobody: without a token nothing answers; a foreign 
     await ask('GET /v1/runs', host, [signed, 'Origin: https://evil.example', ...headersOf('evil.example')]),
     'ORIGIN_NOT_ALLOWED',
   );
-  // And they take nothing away from who may.
+  // And they do not restrict permitted callers.
   expect((await ask('GET /v1/runs', host, [signed, ...headersOf('evil.example')])).status).toBe(200);
 });
 
 test('headers of a proxy change neither the method nor the path nor whose deed it is', async () => {
   const { run_id: id } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   const viewer = `Authorization: Bearer ${served.tokenOf('viewer')}`;
   const others = [
     'X-HTTP-Method-Override: DELETE',
@@ -76,7 +77,7 @@ test('headers of a proxy change neither the method nor the path nor whose deed i
     'FORBIDDEN',
   );
   expect((await served.client.get(id)).status).toBe('succeeded');
-  // Who started it is who the token says.
+  // The token determines who started it.
   const created = await ask(
     'POST /v1/runs',
     host,
@@ -85,10 +86,10 @@ test('headers of a proxy change neither the method nor the path nor whose deed i
   );
   expect(created.status).toBe(201);
   const { run_id: second } = JSON.parse(created.body) as { run_id: string };
-  await served.bench.orchestrator.settled(second);
+  await served.bench.orchestrator.waitUntilIdle(second);
   const [first = ''] = await served.bench.data.store.readJournal(second, 'rasp', { limit: 1 });
   expect(JSON.parse(first)).toMatchObject({ data: { actor: { name: 'ann' } } });
   expect(first).not.toContain('mallory');
-  // No address of the answer is made of them.
+  // They determine no address in the response.
   expect(created.head).not.toMatch(/https:|evil|\/admin/i);
 });

@@ -1,5 +1,4 @@
-// A run that is deleted by several at once, or while others look at it: all of it is gone, and nobody is told of a
-// defect.
+// Concurrent deletions of a run, also while it is read: all of it is removed, and no caller gets an internal error.
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -10,7 +9,7 @@ test('concurrent deletes remove a run with all its files, and each gets one of t
   try {
     for (let round = 0; round < 10; round += 1) {
       const { run_id: id } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' });
-      await served.bench.orchestrator.settled(id);
+      await served.bench.orchestrator.waitUntilIdle(id);
       const workspace = join(served.bench.data.path, 'runs', id, 'workspace');
       for (let folder = 0; folder < 20; folder += 1) {
         mkdirSync(join(workspace, String(folder)), { recursive: true });

@@ -1,15 +1,16 @@
-// What an agent says, on a real terminal: as JSON too, whose escapes leave out the controls of one byte. Each command,
-// whatever it shows.
+// Agent output on a real terminal, also as JSON, whose escapes leave out one-byte controls. Each command, whatever it
+// shows.
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { restoreNamed } from '../../src/kernel/visible-text.js';
 import { createSite, onTerminal, parley, untilFree } from '../support/command.js';
 
-// Clears the screen, sets the title, fills the clipboard, moves the cursor, overwrites the line, turns the direction.
+// Clears the screen, sets the title, fills the clipboard, moves the cursor, overwrites the line, reverses the
+// direction.
 const HOSTILE =
   '\u001b[2J\u001b]0;owned\u0007\u001b]52;c;cm0gLXJmIC8=\u0007\u009b2J\u009d0;owned\u009c' +
   '\u001bP1$r0m\u001b\\\rls\b\b\u007f\u202egnp.exe\u2066';
-// Colours and the cursor are ours; what comes in one byte, or through strings to the terminal, never is.
+// Colours and the cursor are ours; one-byte controls and strings to the terminal never are.
 const OBEYED = /[\u0080-\u009f\u007f\u0000\u0007\u0008\u202a-\u202e\u2066-\u2069]|\u001b[\]P_^X]|\u001b\[2J/;
 
 test('no command lets an agent, prompt, label or file name control the terminal, as text or as JSON', async () => {
@@ -47,7 +48,7 @@ test('no command lets an agent, prompt, label or file name control the terminal,
     expect(terminal.output(), args.join(' ')).not.toMatch(OBEYED);
     expect(stripVTControlCharacters(terminal.output()).length, args.join(' ')).toBeGreaterThan(10);
   }
-  // The same values: only their spelling differs. A program gets the stored bytes.
+  // The same values in another spelling. A program gets the stored bytes.
   const piped = await parley(site, ['watch', 'last', '--rasp', '--json']);
   expect(piped.stdout).toContain('\u009b');
   const terminal = onTerminal(site, ['show', 'last', '--json'], { cols: 10_000 });

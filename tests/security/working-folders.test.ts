@@ -1,5 +1,4 @@
-// Where a run may work: within the roots of its caller, whatever links do meanwhile, and never in Parley's own
-// directory.
+// Where a run may work: within the roots of its caller, even if links change, and never in Parley's own directory.
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -61,8 +60,8 @@ describe('workspace_roots', () => {
   test('are checked for a known request whose run was deleted meanwhile', async () => {
     const first = await post({ cwd: allowed, request_id: 'known-1' });
     const { run_id: id } = (await first.json()) as RunRecord;
-    await served.bench.orchestrator.settled(id);
-    // Known, it is the same run; deleted, it is a new one.
+    await served.bench.orchestrator.waitUntilIdle(id);
+    // While it exists, it is the same run; after its deletion, a new one.
     await served.client.delete(id);
     expect(await codeOf(await post({ cwd: outside, request_id: 'known-1' }))).toBe('PATH_NOT_ALLOWED');
   });
@@ -85,7 +84,7 @@ describe('workspace_roots', () => {
 
 test('files outside of a run are not found, whether they exist or not', async () => {
   const { run_id: id } = await served.client.create({ engine: 'codex', prompt: '[[done 1]]' });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   const answers = await Promise.all(
     ['/etc/passwd', '/etc/none', '../../token', '../../none', 'home/.codex', 'none', '../../../outside'].map(
       async (path) => {
@@ -106,7 +105,7 @@ describe('the data directory', () => {
     const create = (cwd: string, permission: 'read-only' | 'workspace-write' | 'full' = 'workspace-write') =>
       bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]', cwd, permission });
     const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
-    const own = await bench.orchestrator.settled(id);
+    const own = await bench.orchestrator.waitUntilIdle(id);
     symlinkSync(bench.data.path, join(root, 'link'));
     for (const path of [
       bench.data.path,
@@ -122,11 +121,14 @@ describe('the data directory', () => {
     for (const permission of ['read-only', 'workspace-write'] as const)
       await expect(create(root, permission)).rejects.toMatchObject({ code: 'PATH_NOT_ALLOWED' });
     const full = await create(root, 'full');
-    expect(await bench.orchestrator.settled(full.run_id)).toMatchObject({ status: 'succeeded', spec: { cwd: root } });
-    // One that goes on in the folder of another, and is tried again there, still may.
+    expect(await bench.orchestrator.waitUntilIdle(full.run_id)).toMatchObject({
+      status: 'succeeded',
+      spec: { cwd: root },
+    });
+    // One that continues in the folder of another, and is retried there, still may.
     const next = await bench.orchestrator.continueFrom(id, { prompt: '[[done 2]]' });
-    await bench.orchestrator.settled(next.run_id);
-    expect(await bench.orchestrator.settled((await bench.orchestrator.retry(next.run_id)).run_id)).toMatchObject({
+    await bench.orchestrator.waitUntilIdle(next.run_id);
+    expect(await bench.orchestrator.waitUntilIdle((await bench.orchestrator.retry(next.run_id)).run_id)).toMatchObject({
       spec: { cwd: own.spec.cwd },
     });
     await bench.close();
@@ -138,7 +140,7 @@ describe('the data directory', () => {
     const folder = join(root, 'work');
     mkdirSync(folder);
     const run = await bench.orchestrator.create({ engine: 'codex', prompt: '[[nosession]][[fail]]', cwd: folder });
-    await bench.orchestrator.settled(run.run_id);
+    await bench.orchestrator.waitUntilIdle(run.run_id);
     renameSync(folder, `${folder}.moved`);
     mkdirSync(join(root, 'elsewhere'));
     symlinkSync(join(root, 'elsewhere'), folder);

@@ -1,4 +1,4 @@
-// Whose address a request comes from: a header is believed only where trusted proxies wrote it.
+// The address that a request comes from: a header counts only if trusted proxies wrote it.
 import { expect, test } from 'vitest';
 import { clientAddress, networkOf, trustProxies } from '../../src/service/access/client-address.js';
 

@@ -1,5 +1,5 @@
-// One reader's stream: its signs of life, when a reader that takes nothing is let go of, and that nothing follows a
-// token that was taken away.
+// One reader's stream: its keep-alive comments, when an idle reader is disconnected, and that nothing follows a revoked
+// token.
 import { once } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { EventStream } from '../../src/service/streams/event-stream.js';
@@ -130,7 +130,7 @@ describe('a token that was taken away', () => {
     may = false;
     await stream.write('data: 2\n\n');
     expect(stream.over).toBe(true);
-    // Not even if it is given back.
+    // Not even if it is restored.
     may = true;
     await stream.write('data: 3\n\n');
     stream.end('event: end\ndata: {}\n\n');

@@ -1,4 +1,4 @@
-// Wrong credentials are answered later and later, in bounded memory, and are counted per address and minute.
+// Responses to wrong credentials are delayed more and more, in bounded memory, and counted per address and minute.
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/kernel/json.js';
 import { FailedAttempts } from '../../src/service/access/failed-attempts.js';
@@ -22,7 +22,7 @@ function open() {
       throw error;
     },
   });
-  // How long an answer takes, in simulated time.
+  // The delay of a response, in simulated time.
   const delayOf = async (address: string): Promise<number | 'refused'> => {
     let waited = 0;
     let outcome: number | null | undefined;
@@ -46,7 +46,7 @@ test('the first failures of an address are answered at once, each further one la
   const delays: unknown[] = [];
   for (let count = 0; count < 6; count += 1) delays.push(await delayOf('192.0.2.1'));
   expect(delays).toEqual([0, 0, 100, 200, 400, 400]);
-  // Another address begins anew; another host of the same IPv6 network does not.
+  // Another address starts from zero; another host of the same IPv6 network does not.
   expect(await delayOf('192.0.2.2')).toBe(0);
   for (const host of ['2001:db8::1', '2001:db8::2', '2001:db8::3']) delays.push(await delayOf(host));
   expect(delays.slice(6)).toEqual([0, 0, 100]);

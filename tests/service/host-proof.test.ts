@@ -1,11 +1,11 @@
-// Who is believed to be a host: only a process that signs a new challenge with the key of that host.
+// Which process counts as a host: only one that signs a new challenge with the key of that host.
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { createHmac, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { makeHostIdentity } from '../../src/ownership/postgres/host-identity.js';
 import { answersAs, CHALLENGE_FORM } from '../../src/service/access/host-proof.js';
 import { hashToken } from '../../src/service/access/tokens.js';
-import { challengeIn, listenAsStranger } from '../support/stranger.js';
+import { challengeIn, listenAsOtherProgram } from '../support/other-program.js';
 
 const [host1, host2] = [makeHostIdentity(), makeHostIdentity()];
 const KEYS = new Map([
@@ -39,7 +39,7 @@ test('each identity is another, and its token is known by its hash', () => {
 
 test('a host with the key and one of the ids is trusted, by a fresh challenge each time, without a token', async () => {
   const challenges = new Set<string>();
-  const host = await listenAsStranger(({ url }, response) => {
+  const host = await listenAsOtherProgram(({ url }, response) => {
     challenges.add(challengeIn(url));
     tell(response, host1.prove(challengeIn(url), 'host_1'));
   });
@@ -51,12 +51,14 @@ test('a host with the key and one of the ids is trusted, by a fresh challenge ea
 });
 
 test('no other is: one without the key, a replayed answer, another host, one not ready or that redirects', async () => {
-  const host = await listenAsStranger(({ url }, response) => tell(response, host1.prove(challengeIn(url), 'host_1')));
+  const host = await listenAsOtherProgram(({ url }, response) =>
+    tell(response, host1.prove(challengeIn(url), 'host_1')),
+  );
   const repeated = await (await fetch(`${host.url}/readyz?challenge=an-earlier-challenge`)).text();
   const others = [
-    await listenAsStranger(({ url }, response) => tell(response, host2.prove(challengeIn(url), 'host_1'))),
-    // Has read the database: the public key is all that it knows.
-    await listenAsStranger(({ url }, response) =>
+    await listenAsOtherProgram(({ url }, response) => tell(response, host2.prove(challengeIn(url), 'host_1'))),
+    // Has read the database, so it knows only the public key.
+    await listenAsOtherProgram(({ url }, response) =>
       tell(
         response,
         createHmac('sha256', host1.publicKey)
@@ -64,23 +66,25 @@ test('no other is: one without the key, a replayed answer, another host, one not
           .digest('base64url'),
       ),
     ),
-    await listenAsStranger((_request, response) => void response.end(repeated)),
-    // Has its challenge answered by a real host that is somewhere else.
-    await listenAsStranger(({ url }, response) => tell(response, host2.prove(challengeIn(url), 'host_2'), 'host_2')),
-    await listenAsStranger(({ url }, response) => tell(response, host1.prove(challengeIn(url), 'host_2'))),
-    await listenAsStranger(({ url }, response) =>
+    await listenAsOtherProgram((_request, response) => void response.end(repeated)),
+    // Forwards its challenge to a real host elsewhere.
+    await listenAsOtherProgram(({ url }, response) =>
+      tell(response, host2.prove(challengeIn(url), 'host_2'), 'host_2'),
+    ),
+    await listenAsOtherProgram(({ url }, response) => tell(response, host1.prove(challengeIn(url), 'host_2'))),
+    await listenAsOtherProgram(({ url }, response) =>
       tell(response, host1.prove(challengeIn(url), 'host_1'), 'host_1', 503),
     ),
-    await listenAsStranger(
+    await listenAsOtherProgram(
       ({ url }, response) => void response.writeHead(302, { location: `${host.url}${url}` }).end(),
     ),
     ...(await Promise.all(
       [undefined, '', 7, ['x'], 'é'.repeat(43)].map((proof) =>
-        listenAsStranger((_request, response) => tell(response, proof)),
+        listenAsOtherProgram((_request, response) => tell(response, proof)),
       ),
     )),
     ...(await Promise.all(
-      ['', 'null', '[]', '{}'].map((text) => listenAsStranger((_request, response) => void response.end(text))),
+      ['', 'null', '[]', '{}'].map((text) => listenAsOtherProgram((_request, response) => void response.end(text))),
     )),
   ];
   for (const { url } of [...others, { url: 'http://127.0.0.1:1' }, { url: 'not an address' }])

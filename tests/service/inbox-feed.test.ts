@@ -1,5 +1,4 @@
-// The feed of what waits for a person: who fell behind, what changes while everything is told, and readers that are
-// gone.
+// The feed of open questions: slow readers, changes during the first list, and readers that have disconnected.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EventStream } from '../../src/service/streams/event-stream.js';
 import { InboxFeed } from '../../src/service/streams/inbox-feed.js';
@@ -35,7 +34,7 @@ async function askIn(number: number): Promise<RunRecord> {
   return (await store.loadRun(outcome.run.run_id)) as RunRecord;
 }
 
-// A reader that holds back one change and gets this many more meanwhile: what it was told after the first time.
+// A reader that is blocked at one change while so many more come: the frames that it received after the first list.
 async function fallBehind(changes: number): Promise<string[]> {
   await askIn(1);
   let tell: CommitListener | undefined;
@@ -50,7 +49,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   );
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
-  expect(reader.told).toEqual(['reset', 'pending int_1', 'ready']);
+  expect(reader.texts).toEqual(['reset', 'pending int_1', 'ready']);
   reader.hold();
   for (let count = 0; count < changes + 1; count += 1) {
     tell?.({ run_id: 'run_0001', asked: 'int_1', origin: 'here', ms: 0 });
@@ -60,7 +59,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   await timers.armed(HEARTBEAT_MS);
   feed.close();
   await feeding;
-  return reader.told.slice(3);
+  return reader.texts.slice(3);
 }
 
 test('a reader more than 2,000 changes behind gets the whole state again, and none of the changes', async () => {
@@ -110,8 +109,8 @@ test('changes during a full listing are sent after it', async () => {
   await askIn(2);
   goOn.open();
   await timers.armed(HEARTBEAT_MS);
-  // As it was when it was listed, which may also be told as it is by now.
-  expect(reader.told).toEqual(['reset', 'pending int_1', 'ready', 'resolved int_1', 'pending int_2']);
+  // As it was when it was listed, or as it is by now.
+  expect(reader.texts).toEqual(['reset', 'pending int_1', 'ready', 'resolved int_1', 'pending int_2']);
   feed.close();
   await feeding;
 });
@@ -130,8 +129,8 @@ test('a disconnected reader is not waited for, and others still get changes', as
   expect(goneTimers.lengths()).toEqual([]);
   await askIn(1);
   await reader.heard('int_1');
-  expect(reader.told).toEqual(['reset', 'ready', 'pending int_1']);
-  expect(gone.told).toEqual(['reset', 'ready']);
+  expect(reader.texts).toEqual(['reset', 'ready', 'pending int_1']);
+  expect(gone.texts).toEqual(['reset', 'ready']);
   feed.close();
   await staying;
   expect(timers.lengths()).toEqual([]);

@@ -1,4 +1,4 @@
-// The pages of a journal: who shares a read and who must not, and which pages are kept in 16 MiB.
+// The pages of a journal: which readers share a read and which must not, and which pages are cached in 16 MiB.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { JournalPages } from '../../src/service/streams/journal-pages.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
@@ -25,14 +25,14 @@ afterEach(() => close());
 
 const journal = (protocol: 'rasp' | 'fcmp' = 'rasp') => ({ runId: run.run_id, protocol });
 
-// Pages whose reads have looked, and keep what they found until a gate is opened; a second gate tells that one has
-// looked.
+// Pages whose reads have finished, and keep their result until a gate is opened; a second gate reports that a read has
+// finished.
 function holdReads(isHeld: (read: number) => boolean) {
   const goOn = new Gate();
-  const begun = new Gate();
+  const entered = new Gate();
   const held = {
     goOn,
-    begun,
+    entered,
     reads: 0,
     pages: new JournalPages(
       alterStore(store, {
@@ -40,7 +40,7 @@ function holdReads(isHeld: (read: number) => boolean) {
           held.reads += 1;
           const mine = held.reads;
           const lines = await store.readLines(...asked);
-          begun.open();
+          entered.open();
           if (isHeld(mine)) await goOn.opened;
           return lines;
         },
@@ -54,7 +54,7 @@ describe('a read that is under way', () => {
   test('serves all who ask for the same meanwhile', async () => {
     const held = holdReads(() => true);
     const first = held.pages.after(journal(), 0, 0);
-    await held.begun.opened;
+    await held.entered.opened;
     const second = held.pages.after(journal(), 0, 0);
     held.goOn.open();
     expect((await first).lastSeq).toBe(2);
@@ -81,7 +81,7 @@ describe('a read that is under way', () => {
   test('does not serve one who knows of a commit that came after it began', async () => {
     const held = holdReads((read) => read === 1);
     const before = held.pages.after(journal(), 2, 0);
-    await held.begun.opened;
+    await held.entered.opened;
     expect(await store.append(change(run, { journal: flush(3, 1, null, T0 + 10) }))).toMatchObject({ committed: true });
     const after = held.pages.after(journal(), 2, 1);
     held.goOn.open();
@@ -109,11 +109,11 @@ describe('a read that is under way', () => {
 });
 
 describe('the pages that are kept', () => {
-  // Sixteen of these fit, with what makes them frames and what a page costs besides, and no seventeenth.
+  // Sixteen of these fit, including framing and overhead, and no seventeenth.
   const LINE = Buffer.from(`${' '.repeat(1024 * 1024 - 1024)}\n`);
   const FITTING = 16;
 
-  // A journal without end, of which each page is about 1 MiB. `reads` are the cursors that the store was asked for.
+  // An endless journal, of which each page is about 1 MiB. `reads` are the cursors that the store was asked for.
   let reads: number[];
   let pages: JournalPages;
   let hold: (cursor: number) => Promise<void>;
@@ -136,7 +136,7 @@ describe('the pages that are kept', () => {
 
   const look = (cursor: number, version = 0) => pages.after(journal(), cursor, version);
 
-  // Which of these are not kept. Each that is not is read, so ask for the latest first.
+  // Which of these are not cached. Each check reads the page, so check the latest first.
   async function missing(cursors: readonly number[]): Promise<number[]> {
     reads = [];
     for (const cursor of cursors) await look(cursor);
@@ -146,7 +146,7 @@ describe('the pages that are kept', () => {
   test('are 16 MiB, and not read again', async () => {
     expect(await missing(range(0, FITTING))).toHaveLength(FITTING);
     expect(await missing(range(0, FITTING))).toEqual([]);
-    // The seventeenth takes the place of the first, which then takes that of the second.
+    // The seventeenth replaces the first, which then replaces the second.
     expect(await missing([FITTING, 0, FITTING, 1])).toEqual([FITTING, 0, 1]);
   });
 
@@ -160,7 +160,7 @@ describe('the pages that are kept', () => {
     for (const cursor of range(0, FITTING)) await Promise.all([look(cursor, 0), look(cursor, 1)]);
     expect(reads).toHaveLength(2 * FITTING);
     expect(await missing(range(0, FITTING))).toEqual([]);
-    // Nor too little: there is no room for more.
+    // Nor too few: there is no room for more.
     expect(await missing([FITTING, 0])).toEqual([FITTING, 0]);
   });
 
@@ -177,14 +177,14 @@ describe('the pages that are kept', () => {
   });
 
   test('count one as used when a second read brings it again', async () => {
-    const begun = new Gate();
+    const entered = new Gate();
     const goOn = new Gate();
     hold = () => {
-      begun.open();
+      entered.open();
       return goOn.opened;
     };
     const slow = look(0, 0);
-    await begun.opened;
+    await entered.opened;
     hold = async () => {};
     await look(0, 1);
     await missing(range(1, FITTING - 1));
@@ -213,17 +213,17 @@ function countReads(changes: Partial<Store> = {}) {
 }
 
 async function readOn(pages: JournalPages, cursor: number): Promise<string[]> {
-  const found: string[] = [];
+  const frames: string[] = [];
   for (let seq = cursor; ;) {
     const page = await pages.after(journal(), seq, seq);
-    if (!page.bytes) return found;
+    if (!page.bytes) return frames;
     expect(page.bytes.length).toBeLessThan(100 * 1024);
-    found.push(...framesIn(page.bytes));
+    frames.push(...framesIn(page.bytes));
     seq = page.lastSeq;
   }
 }
 
-// In the place of the events that a damaged piece held.
+// In place of the events of a damaged segment.
 const SKIPPED = /^event: damaged\ndata: \{"from_seq":1,"to_seq":2,"message":"[^"]+"\}\n\n$/;
 
 test('a piece with unterminated lines is skipped, and its missing events are reported', async () => {
@@ -255,7 +255,7 @@ describe('pages of new events', () => {
     const leave = pages.join(journal());
     await store.append(change(run, { journal: flush(3, MANY, null, T0 + 10) }));
     expect(await readOn(pages, 2)).toEqual(range(3, MANY).map((seq) => `id: ${seq}`));
-    // Nor that there is no more.
+    // Nor that the journal has ended.
     expect(reads).toEqual([]);
     leave();
   });
@@ -270,7 +270,7 @@ describe('pages of new events', () => {
       if (!stored.committed) throw new Error(stored.reason);
       run = { ...run, heads: stored.heads };
     }
-    // It has come to none of them: the first two were made when it was near, the others wait where they are.
+    // It has reached none of them: the first two were written when it was near, the others wait.
     expect(await readOn(pages, 2)).toEqual(range(3, 5).map((seq) => `id: ${seq}`));
     expect(reads).toEqual(['rasp 4']);
     reads.length = 0;

@@ -1,4 +1,4 @@
-// The far end of an answer, without a socket: it takes what is written, unless a test holds it back.
+// The reader's side of a response, without a socket: it reads at once, unless a test blocks it.
 import type { ServerResponse } from 'node:http';
 import { Writable } from 'node:stream';
 
@@ -7,7 +7,7 @@ const HIGH_WATER_MARK = 64;
 
 export class Reader extends Writable {
   text = '';
-  // What was written although it must not be: a real answer has the same errors.
+  // Writes after the end: a real response has the same errors.
   readonly errors: Error[] = [];
   #held = false;
   #next: (() => void) | null = null;
@@ -22,13 +22,13 @@ export class Reader extends Writable {
     return this as unknown as ServerResponse;
   }
 
-  // The frames after the first words of a stream, without their empty lines.
+  // The frames after the first line of a stream, without their empty lines.
   get frames(): string[] {
     return this.text.split('\n\n').slice(1, -1);
   }
 
-  // The names of the frames, and which question each is about.
-  get told(): string[] {
+  // The names of the frames, with their questions.
+  get texts(): string[] {
     return this.frames.map((frame) =>
       [/^event: (.*)$/m.exec(frame)?.[1], /"interaction_id":"(.*?)"/.exec(frame)?.[1]]
         .filter((part) => part !== undefined)
@@ -49,21 +49,21 @@ export class Reader extends Writable {
     this.#next?.();
   }
 
-  // Resolves when it has taken this, at once if it has.
+  // Resolves when it has read this, at once if it already has.
   heard(text: string): Promise<void> {
     if (this.text.includes(text)) return Promise.resolve();
     return new Promise((resolve) => void this.#waiting.push({ text, resolve }));
   }
 
   override _write(chunk: Buffer, _encoding: string, taken: () => void): void {
-    const take = (): void => {
+    const readNext = (): void => {
       this.#next = null;
       this.text += chunk.toString();
       for (const { resolve } of this.#waiting.filter(({ text }) => this.text.includes(text))) resolve();
       this.#waiting = this.#waiting.filter(({ text }) => !this.text.includes(text));
       taken();
     };
-    if (this.#held) this.#next = take;
-    else take();
+    if (this.#held) this.#next = readNext;
+    else readNext();
   }
 }

@@ -27,7 +27,7 @@ beforeEach(async () => {
 afterEach(() => close());
 
 // The names of the frames, with the run and its state.
-function told(from: Reader): string[] {
+function statusesOf(from: Reader): string[] {
   return from.frames.map((frame) =>
     [/^event: (.*)$/m.exec(frame)?.[1], /"run_id":"(.*?)"/.exec(frame)?.[1], /"status":"(.*?)"/.exec(frame)?.[1]]
       .filter((part) => part !== undefined)
@@ -49,15 +49,15 @@ test('earlier runs are not sent; new changes are, in order, with their question'
   const run = await createRun(2);
   await store.append(change(run, { set: { status: 'waiting_user' }, ask: ask('int_2') }));
   await reader.heard('int_2');
-  expect(told(reader).slice(0, 2)).toEqual(['reset', 'ready']);
-  expect(told(reader).at(-1)).toBe(`run ${run.run_id} waiting_user`);
+  expect(statusesOf(reader).slice(0, 2)).toEqual(['reset', 'ready']);
+  expect(statusesOf(reader).at(-1)).toBe(`run ${run.run_id} waiting_user`);
   expect(reader.text).not.toContain('run_0001');
   feed.close();
   await feeding;
   expect(timers.lengths()).toEqual([]);
 });
 
-// A reader that holds back one change and gets this many more meanwhile: what it was told after the beginning.
+// A reader that is blocked at one change while so many more come: the frames that it received after the start.
 async function fallBehind(changes: number): Promise<string[]> {
   const { run_id: id } = await createRun(1);
   let tell: CommitListener | undefined;
@@ -73,7 +73,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   reader.hold();
-  // Neither an event of its journal alone nor a wish changes the run.
+  // Neither an event of its journal alone nor a cancel request changes the run.
   tell?.({ run_id: id, origin: 'here', ms: 0 });
   for (let count = 0; count < changes + 1; count += 1) {
     tell?.({ run_id: id, status: 'running', origin: 'here', ms: 0 });
@@ -83,7 +83,7 @@ async function fallBehind(changes: number): Promise<string[]> {
   await timers.armed(HEARTBEAT_MS);
   feed.close();
   await feeding;
-  return told(reader).slice(2);
+  return statusesOf(reader).slice(2);
 }
 
 test('a slow reader gets each of many changes', async () => {
@@ -110,7 +110,7 @@ test('a run that is deleted meanwhile is reported as deleted', async () => {
   await store.append(change((await store.loadRun(id)) as RunRecord, { set: { status: 'running' } }));
   await createRun(2);
   await reader.heard('run_0002');
-  expect(told(reader)).toEqual(['reset', 'ready', 'gone run_0001', 'run run_0002 queued']);
+  expect(statusesOf(reader)).toEqual(['reset', 'ready', 'gone run_0001', 'run run_0002 queued']);
   feed.close();
   await feeding;
 });

@@ -1,4 +1,4 @@
-// Tokens that hosts share, while they can be read and while they cannot.
+// Tokens that hosts share, while the database is available and while it is not.
 import { expect, onTestFinished, test } from 'vitest';
 import { SharedTokens, type SharedState } from '../../src/service/access/shared-tokens.js';
 import type { NamedToken } from '../../src/service/access/tokens.js';
@@ -18,14 +18,14 @@ const operator = (sha256: string) => ({ sha256, user: 'ann' });
 test('each outage is reported once; the tokens read last stay valid meanwhile', async () => {
   const timers = new SimulatedTimers();
   let answer: readonly NamedToken[] | Error = [named('ann')];
-  const told: string[] = [];
+  const notices: string[] = [];
   const tokens = await SharedTokens.open(
     async () => {
       if (answer instanceof Error) throw answer;
       return { tokens: answer, operators: [], hosts: [] };
     },
     timers,
-    (error) => void told.push((error as Error).message),
+    (error) => void notices.push((error as Error).message),
   );
   onTestFinished(() => tokens.close());
   const look = async (): Promise<string[]> => {
@@ -35,12 +35,12 @@ test('each outage is reported once; the tokens read last stay valid meanwhile', 
   };
   answer = new Error('first');
   for (let looks = 0; looks < 5; looks += 1) expect(await look()).toEqual(['ann']);
-  expect(told).toEqual(['first']);
+  expect(notices).toEqual(['first']);
   answer = [named('bob')];
   expect(await look()).toEqual(['bob']);
   answer = new Error('second');
   for (let looks = 0; looks < 3; looks += 1) expect(await look()).toEqual(['bob']);
-  expect(told).toEqual(['first', 'second']);
+  expect(notices).toEqual(['first', 'second']);
 });
 
 test('a request after a notification of a change waits until the tokens are read', async () => {
@@ -85,7 +85,7 @@ test('requests with unknown tokens share one read, which begins after them', asy
   timers.advance(RELOAD_MS);
   await Promise.all(waiting);
   expect([reads, tokens.list()]).toEqual([2, [named('read 2')]]);
-  // One that waits when the server stops is let go.
+  // A caller that waits when the server stops is released.
   const last = tokens.reload();
   await tokens.close();
   await last;

@@ -1,4 +1,4 @@
-// Whatever rows the store accepts, responses can carry: one odd row must not fail the page that it is on.
+// Responses can contain any row that the store accepts: one unusual row must not fail its page.
 import { assert, constantFrom, jsonValue, oneof, property, tuple } from 'fast-check';
 import { expect, test } from 'vitest';
 import { viewRunSummary } from '../../src/journal/run-view.js';
@@ -93,7 +93,7 @@ function replaceAt(value: unknown, [key = '', ...rest]: readonly string[], odd: 
 
 const isText = (name: string, column: unknown): boolean => name.endsWith('_json') || typeof column === 'object';
 
-// As a database answers it: JSON columns are text, and no column holds an object.
+// As a database returns it: JSON columns are text, and no column holds an object.
 function toRow(value: unknown): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(value as object).map(([name, column]) => [

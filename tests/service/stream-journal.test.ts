@@ -1,5 +1,5 @@
-// Streams of stored events: nothing is missed between a read and the following wait, and a disconnected reader is not
-// waited for.
+// Streams of stored events: nothing is missed between a read and the following wait, and a disconnected reader delays
+// nothing.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommitWakeups } from '../../src/journal/wakeups.js';
 import { EventStream } from '../../src/service/streams/event-stream.js';
@@ -50,7 +50,7 @@ test('an event that is committed between the look and the wait is not missed, no
   const looked = [new Gate(), new Gate()];
   const goOn = [new Gate(), new Gate()];
   let empty = 0;
-  // Where others write too each look is one at the store.
+  // If other hosts write as well, each check is a read of the store.
   const streaming = stream(
     alterStore(store, {
       isComplete: false,

@@ -1,5 +1,5 @@
-// Who is known by which token: a damaged file shuts out everybody but the operator, and expiry and rotation take effect
-// at once.
+// The identity behind each token: a damaged file locks out everybody but the operator, and expiry and rotation take
+// effect at once.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -117,7 +117,7 @@ test("each registered operator token is an operator of its own; the first one is
   expect(book.findByName(null)?.actor.name).toBe('ann');
   expect(await book.resolve('host-a')).toMatchObject({ role: 'viewer', isHost: true });
   expect(reloads).toBe(0);
-  // Only an unknown token makes it read again.
+  // Only an unknown token causes another read.
   expect(await book.resolve('host-b')).toMatchObject({ role: 'viewer', isHost: true });
   expect([reloads, book.find('host-a'), await book.resolve('nobody')]).toEqual([1, null, null]);
 });

@@ -1,4 +1,4 @@
-// Single settings are shown with their origin, and changed without ever leaving a file that would be refused.
+// Single settings are shown with their origin, and a change never leaves a file that would be refused.
 import {
   existsSync,
   lstatSync,

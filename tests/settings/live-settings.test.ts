@@ -82,7 +82,7 @@ describe('the watch', () => {
     expect(counter.changes).toBe(0);
     write({ slots: 22 });
     await poll(timers);
-    // It may still be written.
+    // It may still be writing.
     expect(counter.changes).toBe(0);
     write({ slots: 333 });
     await poll(timers);

@@ -23,7 +23,7 @@ test('settings: none is the default, known ones are taken, anything else is refu
     engines: { codex: { bin: '/opt/codex' } },
     recovery: { queued: 'requeue', running: 'fail' },
   });
-  for (const [text, told] of [
+  for (const [text, problem] of [
     ['{', /config\.json is not JSON/],
     ['[]', /The config cannot be an empty list: it takes an object/],
     ['null', /The config cannot be null: it takes an object/],
@@ -45,7 +45,7 @@ test('settings: none is the default, known ones are taken, anything else is refu
     ['{"recovery":{"queued":"later"}}', /recovery\.queued cannot be "later": it takes "fail" or "requeue"/],
   ] as const) {
     put(join(folder, 'config.json'), text);
-    expect(() => readSettings(folder), text).toThrow(told);
+    expect(() => readSettings(folder), text).toThrow(problem);
   }
 });
 
@@ -63,7 +63,7 @@ test('settings: a webhook has a unique name, an HTTP address without credentials
     events: ['failed', 'waiting_user'],
   };
   expect(read([hook, other])).toEqual([hook, other]);
-  for (const [webhooks, told] of [
+  for (const [webhooks, problem] of [
     [[hook, hook], /Two webhooks are called "chat"/],
     [[{ ...hook, name: 'a b' }], /webhooks\[0\]\.name cannot be "a b": it takes 1 to 64 letters/],
     [[{ ...hook, url: 'ftp://example.org' }], /Webhook "chat": its url does not begin with http/],
@@ -76,7 +76,7 @@ test('settings: a webhook has a unique name, an HTTP address without credentials
     [[{ ...hook, events: [] }], /events is empty/],
     [[{ ...hook, secret: 'x' }], /There is no "secret" in webhooks\[0\]; there are name, url/],
   ] as const)
-    expect(() => read(webhooks), JSON.stringify(webhooks)).toThrow(told);
+    expect(() => read(webhooks), JSON.stringify(webhooks)).toThrow(problem);
   expect(() => read([{ ...hook, url: 'https://ann:hidden@example.org' }])).not.toThrow(/hidden/);
 });
 

@@ -25,8 +25,8 @@ async function withBench(work: (bench: Bench, time: SimulatedTime) => Promise<vo
   }
 }
 
-async function settled(bench: Bench, { run_id: runId }: RunRecord): Promise<RunRecord> {
-  await bench.orchestrator.settled(runId);
+async function waitUntilIdle(bench: Bench, { run_id: runId }: RunRecord): Promise<RunRecord> {
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 
@@ -36,7 +36,7 @@ async function askApproval(
   prompt: string,
   rest: object = {},
 ): Promise<{ waiting: RunRecord; pending: InteractionRecord }> {
-  const waiting = await settled(
+  const waiting = await waitUntilIdle(
     bench,
     await bench.orchestrator.create({
       engine: 'rehearsal',
@@ -47,12 +47,12 @@ async function askApproval(
     }),
   );
   expect(waiting.status).toBe('waiting_user');
-  const pending = (await bench.data.store.loadPending(waiting.run_id)) as InteractionRecord;
+  const pending = (await bench.data.store.loadPendingInteraction(waiting.run_id)) as InteractionRecord;
   expect(pending.question).toMatchObject({ kind: 'approval' });
   return { waiting, pending };
 }
 
-// What became of the commands that needed an approval.
+// The effects of the commands that needed an approval.
 async function outcomesOf(bench: Bench, run: RunRecord): Promise<unknown[]> {
   const { rasp } = await journalOf(bench, run.run_id);
   return rasp.filter(({ event }) => event.type === 'tool.call.completed').map(({ data }) => data.status);
@@ -81,13 +81,13 @@ test('a reply that is no decision is refused with APPROVAL_INVALID, and the appr
       { approve: true },
     ];
     for (const response of replies) {
-      const given = bench.orchestrator.reply(waiting.run_id, { interaction_id: pending.interaction_id, response });
-      await expect(given, JSON.stringify(response)).rejects.toSatisfy(
+      const reply = bench.orchestrator.reply(waiting.run_id, { interaction_id: pending.interaction_id, response });
+      await expect(reply, JSON.stringify(response)).rejects.toSatisfy(
         (error) => error instanceof RequestError && error.code === 'APPROVAL_INVALID',
       );
     }
     expect(await bench.data.store.loadRun(waiting.run_id)).toEqual(waiting);
-    expect(await bench.data.store.loadPending(waiting.run_id)).toEqual(pending);
+    expect(await bench.data.store.loadPendingInteraction(waiting.run_id)).toEqual(pending);
   });
 });
 
@@ -95,7 +95,7 @@ test.each([
   ['approve', 'completed', 'succeeded'],
   ['approve_for_session', 'completed', 'succeeded'],
   ['decline', 'declined', 'succeeded'],
-  // The agent stops there and asks what else there is.
+  // The agent stops there and asks for further instructions.
   ['cancel', 'declined', 'waiting_user'],
 ])('the decision %s is taken: the command is %s, and the run has %s', async (decision, outcome, status) => {
   await withBench(async (bench) => {
@@ -104,7 +104,7 @@ test.each([
       interaction_id: pending.interaction_id,
       response: { decision, note: 'so be it' },
     });
-    expect(await settled(bench, waiting)).toMatchObject({ status, attempt_number: 2 });
+    expect(await waitUntilIdle(bench, waiting)).toMatchObject({ status, attempt_number: 2 });
     expect(await outcomesOf(bench, waiting)).toEqual([outcome]);
     expect(await bench.data.store.loadInteraction(pending.interaction_id)).toMatchObject({
       state: 'answered',
@@ -125,9 +125,9 @@ test.each(['engine_judgement', 'use_default'])(
         },
       });
       time.advance(TIMEOUT_SEC * 1000);
-      while ((await bench.data.store.loadPending(waiting.run_id)) !== null)
+      while ((await bench.data.store.loadPendingInteraction(waiting.run_id)) !== null)
         await new Promise((resolve) => setImmediate(resolve));
-      expect(await settled(bench, waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
+      expect(await waitUntilIdle(bench, waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
       expect(await bench.data.store.loadInteraction(pending.interaction_id)).toMatchObject({
         state: 'auto_decided',
         resolution: { response: { decision: 'decline' }, actor: null },
@@ -148,8 +148,8 @@ test('a strict run is not even declined by silence', async () => {
     });
     time.advance(100 * TIMEOUT_SEC * 1000);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(await settled(bench, waiting)).toEqual(waiting);
-    expect(await bench.data.store.loadPending(waiting.run_id)).toEqual(pending);
+    expect(await waitUntilIdle(bench, waiting)).toEqual(waiting);
+    expect(await bench.data.store.loadPendingInteraction(waiting.run_id)).toEqual(pending);
   });
 });
 
@@ -161,14 +161,19 @@ test('a run that failed after an approval is retried with its prompt, and asks f
       interaction_id: pending.interaction_id,
       response: { decision: 'approve' },
     });
-    expect(await settled(bench, waiting)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_TURN_FAILED' } });
-    const retried = await settled(bench, await bench.orchestrator.retry(waiting.run_id));
+    expect(await waitUntilIdle(bench, waiting)).toMatchObject({
+      status: 'failed',
+      error: { code: 'ENGINE_TURN_FAILED' },
+    });
+    const retried = await waitUntilIdle(bench, await bench.orchestrator.retry(waiting.run_id));
     expect(retried).toMatchObject({
       status: 'waiting_user',
       attempt_number: 1,
       spec: { prompt, continue_from: waiting.run_id },
     });
-    expect((await bench.data.store.loadPending(retried.run_id))?.question).toMatchObject({ kind: 'approval' });
+    expect((await bench.data.store.loadPendingInteraction(retried.run_id))?.question).toMatchObject({
+      kind: 'approval',
+    });
     expect(await outcomesOf(bench, retried)).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
-// The question tool as a program that an engine talks to, and what becomes of a question that only the tool has seen.
+// The question tool as a program that an engine talks to, and the handling of a question that only the tool has
+// recorded.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -35,7 +36,7 @@ async function converse(
   for (const request of requests) child.stdin.write(`${JSON.stringify(request)}\n`);
   for await (const line of createInterface({ input: child.stdout })) {
     answers.push(JSON.parse(line) as Record<string, unknown>);
-    // The engine has what it wants and goes away.
+    // The engine has its response and disconnects.
     if (answers.length === calls.length + 1) child.stdin.end();
   }
   return { answers, code: await exited };
@@ -61,7 +62,7 @@ test.each(['2024-11-05', '2025-06-18', '2025-11-25'])(
       result: { tools: [{ name: 'ask_human', annotations: { readOnlyHint: true } }] },
     });
     expect(JSON.stringify(answers[2])).toContain('nonce-1');
-    // Nobody could answer these, so the agent is told to try again.
+    // These could not be answered, so the agent should try again.
     expect(answers[3]).toMatchObject({ result: { isError: true } });
     expect(answers[4]).toMatchObject({ result: { isError: true } });
     expect(await readAsks(file, 'nonce-1')).toEqual({
@@ -107,7 +108,7 @@ test('a question the tool took before the engine could print it is reported with
   const { asks } = runFolder(bench.data.path, runId).attempt(1);
   mkdirSync(dirname(asks), { recursive: true });
   appendAsk(asks, 'any', { type: 'asked', question: { prompt: 'Shall I delete it?' } });
-  // A process that is killed appends nothing more; this one would, beside the next.
+  // A killed process appends nothing more; this one would, next to the next process.
   const journal = join(runFolder(bench.data.path, runId).path, 'rasp.jsonl');
   const lines = (): number => readFileSync(journal, 'utf8').split('\n').length - 1;
   await expect.poll(async () => lines() === (await bench.data.store.loadRun(runId))?.heads.rasp_seq).toBe(true);
@@ -127,10 +128,10 @@ test.each([
   ['no nonce', 'Question recorded.', 1],
 ])(
   'a question whose printed call got %s is asked once, and the difference is reported',
-  async (_what, answer, told) => {
+  async (_what, answer, message) => {
     const root = createRoot();
     const question = { prompt: 'Which?' };
-    // Codex with our tool, in short: the tool writes the question down, the output shows the call.
+    // A short form of Codex with our tool: the tool records the question, the output shows the call.
     const script = `const option = 'mcp_servers.parley.args=';
     const args = JSON.parse(process.argv.find((arg) => arg.startsWith(option)).slice(option.length));
     const [file, nonce] = ['--file', '--nonce'].map((flag) => args[args.indexOf(flag) + 1]);
@@ -159,14 +160,14 @@ test.each([
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     expect(await expectSound(bench, runId)).toMatchObject({ status: 'waiting_user' });
-    expect((await bench.data.store.loadPending(runId))?.question).toMatchObject({
+    expect((await bench.data.store.loadPendingInteraction(runId))?.question).toMatchObject({
       prompt: 'Which?',
       kind: 'open_text',
     });
     const { rasp } = await journalOf(bench, runId);
-    expect(rasp.filter(({ data }) => data['code'] === 'ASK_WITNESS_MISSING')).toHaveLength(told);
+    expect(rasp.filter(({ data }) => data['code'] === 'ASK_WITNESS_MISSING')).toHaveLength(message);
     await bench.close();
   },
 );

@@ -26,8 +26,8 @@ test('an answer being stored at shutdown runs within the grace; a later one is r
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await bench.orchestrator.settled(runId);
-    return [runId, (await bench.data.store.loadPending(runId))?.interaction_id ?? ''];
+    await bench.orchestrator.waitUntilIdle(runId);
+    return [runId, (await bench.data.store.loadPendingInteraction(runId))?.interaction_id ?? ''];
   };
   const [[first, firstAsked], [second, secondAsked]] = [await ask(), await ask()];
   hold = true;

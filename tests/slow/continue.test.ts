@@ -14,7 +14,7 @@ async function play(bench: Bench, engine: string, prompt: string, rest: object =
     permission: 'full',
     ...rest,
   });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 
@@ -26,7 +26,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     const { run_id: runId } = await bench.orchestrator.continueFrom(first.run_id, {
       prompt: '[[answer Two.]][[done 2]]',
     });
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     const second = await expectSound(bench, runId);
     expect(second).toMatchObject({
       status: 'succeeded',
@@ -42,18 +42,18 @@ describe.each(STAND_INS)('%s', (engine) => {
     const root = createRoot();
     const bench = await openBench(root);
     const waiting = await play(bench, engine, '[[ask Which?]][[fail]][[done 3]]');
-    const pending = await bench.data.store.loadPending(waiting.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
     await bench.orchestrator.reply(waiting.run_id, {
       interaction_id: pending?.interaction_id ?? '',
       response: 'Postgres, please',
     });
-    await bench.orchestrator.settled(waiting.run_id);
+    await bench.orchestrator.waitUntilIdle(waiting.run_id);
     expect(await expectSound(bench, waiting.run_id)).toMatchObject({
       status: 'failed',
       error: { code: 'ENGINE_TURN_FAILED' },
     });
     const { run_id: runId } = await bench.orchestrator.retry(waiting.run_id);
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     expect(await expectSound(bench, runId)).toMatchObject({
       status: 'succeeded',
       result: 3,
@@ -76,7 +76,7 @@ test('a run that has not ended, or has no session, cannot be continued', async (
     code: 'NO_SESSION',
   });
   const again = await bench.orchestrator.retry(lost.run_id);
-  await bench.orchestrator.settled(again.run_id);
+  await bench.orchestrator.waitUntilIdle(again.run_id);
   expect((await expectSound(bench, again.run_id)).spec.prompt).toBe(lost.spec.prompt);
   await bench.close();
 });
@@ -91,7 +91,7 @@ test('one request id to continue two runs gets REQUEST_ID_CONFLICT; for the same
     code: 'REQUEST_ID_CONFLICT',
   });
   expect((await bench.orchestrator.continueFrom(one.run_id, request)).run_id).toBe(first.run_id);
-  await bench.orchestrator.settled(first.run_id);
+  await bench.orchestrator.waitUntilIdle(first.run_id);
   expect(await bench.data.store.listRuns({ limit: 10 })).toHaveLength(3);
   await bench.close();
 });
@@ -105,7 +105,7 @@ test.each(['[[done 1]]', '[[nosession]][[answer x]]'])(
     const tries = await Promise.all(
       Array.from({ length: 5 }, () => bench.orchestrator.retry(ended.run_id, { request_id: 'again' })),
     );
-    await bench.orchestrator.settled(tries[0]?.run_id ?? '');
+    await bench.orchestrator.waitUntilIdle(tries[0]?.run_id ?? '');
     tries.push(await bench.orchestrator.retry(ended.run_id, { request_id: 'again' }));
     expect(new Set(tries.map(({ run_id: runId }) => runId)).size).toBe(1);
     expect(startsIn(root)).toHaveLength(2);
@@ -125,11 +125,11 @@ test('a session in which a run is at work is not continued by another until that
     await expect(bench.orchestrator.retry(ended.run_id)).rejects.toMatchObject({ code: 'SESSION_IN_USE' });
   };
   await refused();
-  await bench.orchestrator.settled(heir);
+  await bench.orchestrator.waitUntilIdle(heir);
   await refused();
   await bench.orchestrator.cancel(heir);
   const { run_id: next } = await bench.orchestrator.continueFrom(ended.run_id, { prompt: '[[done 2]]' });
-  await bench.orchestrator.settled(next);
+  await bench.orchestrator.waitUntilIdle(next);
   expect((await expectSound(bench, next)).status).toBe('succeeded');
   await bench.close();
 });
@@ -157,9 +157,9 @@ test('a journal file replaced by a folder is rewritten from the store, at once a
   };
   for (const { run_id: runId } of runs) {
     replace(runId);
-    const pending = await bench.data.store.loadPending(runId);
+    const pending = await bench.data.store.loadPendingInteraction(runId);
     await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
-    await bench.orchestrator.settled(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
     await expectWhole(bench, runId);
   }
   const waiting = await play(bench, 'codex', '[[ask Which?]][[done 1]]');
@@ -182,7 +182,7 @@ test.each<[string, (sign: string) => void]>([
     prompt: '[[events 2000 50]][[utf8]][[stderr 3]][[ask Which?]]',
     execution_mode: 'interactive',
   });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   const folder = runFolder(bench.data.path, runId).path;
   const rasp = await bench.data.store.readJournal(runId, 'rasp', { limit: 100_000 });
   const { fcmp } = await journalOf(bench, runId);
@@ -193,7 +193,7 @@ test.each<[string, (sign: string) => void]>([
   };
   check();
   await bench.close();
-  // One file torn, one gone; and no sign of a clean end in this life of the system.
+  // One file torn, one missing, and no mark of a clean shutdown since the system started.
   leave(join(bench.data.path, 'exports.clean'));
   writeFileSync(join(folder, 'rasp.jsonl'), 'torn');
   rmSync(join(folder, 'fcmp.jsonl'));

@@ -1,6 +1,5 @@
-// Parley killed for real, at every kind of store write and at any other moment, and opened again on what it left
-// behind. 30 seeded cases; PARLEY_CRASH_RUNS asks for more, PARLEY_SEED for others. Needs the build: the victim runs
-// from dist/.
+// Parley really killed, at every kind of store write and at other times, and started again on the remaining data. 30
+// seeded cases; PARLEY_CRASH_RUNS sets more, PARLEY_SEED others. Needs the build: the victim runs from dist/.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
@@ -19,11 +18,11 @@ import { STAND_INS } from '../support/stand-in.js';
 const CASES = Number(process.env['PARLEY_CRASH_RUNS'] ?? 30);
 const SEED = Number(process.env['PARLEY_SEED'] ?? 1);
 const CHILD = fileURLToPath(new URL('../support/crash-child.mjs', import.meta.url));
-// A victim that neither dies nor ends is ended; the case then fails by itself.
+// A victim that neither dies nor ends is killed; the case then fails by itself.
 const CHILD_LIMIT_MS = 30_000;
 const RESPONSE = 'Postgres';
 
-// The agent's words come back on stderr in two goes, so that a kill may fall into lines that are held back as an echo.
+// The agent's text is repeated on stderr in two parts, so that a kill may hit lines that are held back as an echo.
 const WORK =
   '[[answer stand-in: line 1 of 2\nstand-in: line 2 of 2]][[stderr 2]][[sleep 15]][[stderr 2]][[utf8]][[events 20 80]]';
 const ONE_QUESTION = `${WORK}[[ask Which database?|Postgres|SQLite]]${WORK}[[done {"ok":true}]]`;
@@ -38,7 +37,7 @@ type Kill =
       readonly turn: number;
       readonly moment: 'before' | 'after';
     }
-  // The n-th store call of any sort, or some turns of the event loop after it.
+  // The n-th store call of any kind, or some event-loop ticks after it.
   | { readonly call: number; readonly moment: 'before' | 'after' | 'later'; readonly ticks: number };
 
 interface Case {
@@ -46,7 +45,7 @@ interface Case {
   readonly requests: readonly CreateRunRequest[];
   readonly slots: number;
   readonly queued: OrchestratorSettings['recovery']['queued'];
-  // One after the other, on the same directory: the second victim dies in recovery or soon after it.
+  // One after the other, on the same directory: the second victim dies during recovery or soon after it.
   readonly kills: readonly Kill[];
 }
 
@@ -85,11 +84,11 @@ function* casesAtWrites(): Generator<Case> {
 }
 
 function randomCase(seed: number): Case {
-  // Neighbours begin alike with a source as small as this: spread out.
+  // Neighbouring seeds give similar first numbers with such a small source: spread out.
   const random = seededRandom(Math.imul(seed, 2_654_435_761));
   random(1);
   const pick = <T>(items: readonly T[]): T => items[random(items.length)] as T;
-  // A conversation makes about fifty calls; a victim that comes to its end before the moment is a case too.
+  // A conversation makes about fifty calls; a victim that finishes before its kill is a case as well.
   const kill = (calls: number): Kill => ({
     call: 1 + random(calls),
     moment: pick(['before', 'after', 'later', 'later']),
@@ -119,17 +118,17 @@ function listCases(): Case[] {
   return cases;
 }
 
-interface Told {
+interface Promised {
   readonly created: string[];
   readonly accepted: string[];
 }
 
-// What the victim had been told before it died; it may also have come to its end before.
+// The confirmations that the victim received before it died; it may also have finished.
 async function runVictim(
   root: string,
   { requests, slots, queued }: Case,
   kill: Kill,
-): Promise<Told & { readonly killed: boolean }> {
+): Promise<Promised & { readonly killed: boolean }> {
   const child = spawn(
     process.execPath,
     [CHILD, JSON.stringify({ root, requests, response: RESPONSE, slots, queued, kill })],
@@ -179,7 +178,7 @@ async function interactionsOf(store: Store, runId: string): Promise<InteractionR
   );
 }
 
-// Only looks: no recovery.
+// Reads only: no recovery.
 async function readLeftBehind(root: string): Promise<Kept[]> {
   const data = await openDataDir(join(root, 'data'), { pid: process.pid });
   const kept = await readKept(data.store);
@@ -189,7 +188,7 @@ async function readLeftBehind(root: string): Promise<Kept[]> {
 
 const INTERRUPTED = { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } };
 
-// What recovery may make of a run, and what it must not touch.
+// The allowed results of recovery for a run, and the data that it must not touch.
 function expectRecovered(before: Kept, after: Kept, queued: Case['queued']): void {
   const { run } = after;
   if (before.run.status === 'running') expect(run).toMatchObject(INTERRUPTED);
@@ -201,20 +200,20 @@ function expectRecovered(before: Kept, after: Kept, queued: Case['queued']): voi
       run.status === 'waiting_user' || run.status === 'succeeded',
       `${run.status} ${JSON.stringify(run.error)}`,
     ).toBe(true);
-  // Questions of before: an answered one keeps its answer, a pending one is still there.
+  // Earlier questions: an answered one keeps its answer, a pending one still exists.
   expect(after.interactions.slice(0, before.interactions.length)).toEqual(before.interactions);
 }
 
-async function settle(bench: Bench): Promise<Kept[]> {
+async function finishRuns(bench: Bench): Promise<Kept[]> {
   for (const { run } of await readKept(bench.data.store)) {
-    await bench.orchestrator.settled(run.run_id);
+    await bench.orchestrator.waitUntilIdle(run.run_id);
     await expectSound(bench, run.run_id);
     await expectNothingTwice(bench, run.run_id);
   }
   return readKept(bench.data.store);
 }
 
-// What the parser reported without a place in the output is reported once a turn, also when the turn was cut off.
+// Parser reports without a position are stored once per turn, also if the turn was interrupted.
 async function expectNothingTwice(bench: Bench, runId: string): Promise<void> {
   const { rasp } = await journalOf(bench, runId);
   const reports = rasp
@@ -223,15 +222,15 @@ async function expectNothingTwice(bench: Bench, runId: string): Promise<void> {
   expect(reports).toEqual([...new Set(reports)]);
 }
 
-// The client asks again for what it may not have got, and answers to the end.
+// The client repeats requests whose response it may have missed, and answers until the run ends.
 async function converse(bench: Bench, request: CreateRunRequest): Promise<RunRecord> {
   const { run_id: runId } = await bench.orchestrator.create(request);
   for (
-    let run = await bench.orchestrator.settled(runId);
+    let run = await bench.orchestrator.waitUntilIdle(runId);
     run.status === 'waiting_user';
-    run = await bench.orchestrator.settled(runId)
+    run = await bench.orchestrator.waitUntilIdle(runId)
   ) {
-    const pending = await bench.data.store.loadPending(runId);
+    const pending = await bench.data.store.loadPendingInteraction(runId);
     await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: RESPONSE });
   }
   return expectSound(bench, runId);
@@ -251,25 +250,25 @@ function foldersIn(root: string): string[] {
 
 async function check(one: Case): Promise<void> {
   const root = createRoot();
-  const told: Told = { created: [], accepted: [] };
+  const promised: Promised = { created: [], accepted: [] };
   let left: Kept[] = [];
   for (const kill of one.kills) {
     const { killed, created, accepted } = await runVictim(root, one, kill);
     if ('kind' in kill) expect(killed, 'the moment never came').toBe(true);
-    told.created.push(...created);
-    told.accepted.push(...accepted);
+    promised.created.push(...created);
+    promised.accepted.push(...accepted);
     left = await readLeftBehind(root);
   }
-  for (const id of told.created) expect(left.map(({ run }) => run.run_id)).toContain(id);
+  for (const id of promised.created) expect(left.map(({ run }) => run.run_id)).toContain(id);
   const answered = left.flatMap(({ interactions }) => interactions).filter(({ state }) => state === 'answered');
-  for (const id of told.accepted)
+  for (const id of promised.accepted)
     expect(answered).toContainEqual(
       expect.objectContaining({ interaction_id: id, resolution: expect.objectContaining({ response: RESPONSE }) }),
     );
 
   const bench = await openBench(root, { settings: { slots: one.slots, recovery: { queued: one.queued } } });
   try {
-    const recovered = await settle(bench);
+    const recovered = await finishRuns(bench);
     expect(recovered).toHaveLength(left.length);
     for (const before of left)
       expectRecovered(before, recovered.find(({ run }) => run.run_id === before.run.run_id) as Kept, one.queued);
@@ -278,7 +277,7 @@ async function check(one: Case): Promise<void> {
       if (ended.status === 'succeeded') expect(ended.result).toEqual({ ok: true });
       else expect(ended).toMatchObject(INTERRUPTED);
     }
-    const ended = await settle(bench);
+    const ended = await finishRuns(bench);
     expect(ended).toHaveLength(one.requests.length);
     for (const { interactions } of ended)
       expect(

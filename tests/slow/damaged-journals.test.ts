@@ -1,4 +1,4 @@
-// A journal with damaged, missing or cut-off pieces: every reader names the events that are lost, and shows all others.
+// A journal with damaged, missing or truncated segments: every reader names the lost events, and shows all others.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -18,13 +18,13 @@ interface Damaged {
   readonly data: string;
   readonly id: string;
   readonly head: number;
-  // The events of the second piece, and the first event of the last piece.
+  // The events of the second segment, and the first event of the last segment.
   readonly second: Range;
   readonly lastFrom: number;
 }
 
-// A run that has asked and was answered, with one of its journals altered by `statement`: $P is the protocol, $FROM the
-// first event of the second piece, $LAST that of the last one.
+// A run with a question and an answer, with one of its journals altered by `statement`: $P is the protocol, $FROM the
+// first event of the second segment, $LAST that of the last one.
 async function damage(protocol: Protocol, statement: string): Promise<Damaged> {
   const root = createRoot();
   const bench = await openBench(root);
@@ -34,10 +34,10 @@ async function damage(protocol: Protocol, statement: string): Promise<Damaged> {
     execution_mode: 'interactive',
     permission: 'full',
   });
-  await bench.orchestrator.settled(id);
+  await bench.orchestrator.waitUntilIdle(id);
   const [pending] = await bench.data.store.listPending({ limit: 1 });
   await bench.orchestrator.reply(id, { interaction_id: pending?.interaction_id ?? '', response: 'this' });
-  const { heads } = await bench.orchestrator.settled(id);
+  const { heads } = await bench.orchestrator.waitUntilIdle(id);
   const pieces = await bench.data.store.listSegments(id, protocol);
   await bench.close();
   const data = join(root, 'data');
@@ -69,11 +69,11 @@ const EACH = (['fcmp', 'rasp'] as const).flatMap((protocol) =>
   DAMAGES.map(([what, statement, lost]) => [protocol, what, statement, lost] as const),
 );
 
-// The events that reports name, without overlaps: pieces are reported one by one.
+// The events that reports name, without overlaps: segments are reported one by one.
 function named(text: string, pattern: RegExp): number[] {
-  const found = [...text.matchAll(pattern)].flatMap(([, from, to]) => range([Number(from), Number(to)]));
-  expect(new Set(found).size, text).toBe(found.length);
-  return found;
+  const seqs = [...text.matchAll(pattern)].flatMap(([, from, to]) => range([Number(from), Number(to)]));
+  expect(new Set(seqs).size, text).toBe(seqs.length);
+  return seqs;
 }
 
 const range = ([from, to]: Range): number[] => Array.from({ length: to - from + 1 }, (_, index) => from + index);
@@ -84,12 +84,12 @@ test.each(EACH)(
     const damaged = await damage(protocol, statement);
     const { data, id, head } = damaged;
     const missing = range(lost(damaged));
-    const told = new RegExp(`^parley: damaged: ${protocol} events (\\d+) to (\\d+): `, 'gm');
+    const damagePattern = new RegExp(`^parley: damaged: ${protocol} events (\\d+) to (\\d+): `, 'gm');
     for (const follow of [true, false]) {
       const watched = await capture((io) =>
         watchCommand(id, { data, cursor: 0, follow, rasp: protocol === 'rasp', json: true }, io),
       );
-      expect([watched.code, named(watched.stderr, told)]).toEqual([0, missing]);
+      expect([watched.code, named(watched.stderr, damagePattern)]).toEqual([0, missing]);
       const seqs = watched.stdout
         .split('\n')
         .filter((line) => line !== '')
@@ -98,7 +98,7 @@ test.each(EACH)(
     }
     if (protocol === 'rasp') return;
     const shown = await capture((io) => showCommand(id, { data }, io));
-    expect([shown.code, named(shown.stderr, told)]).toEqual([0, missing]);
+    expect([shown.code, named(shown.stderr, damagePattern)]).toEqual([0, missing]);
     const { run } = JSON.parse((await capture((io) => showCommand(id, { data, json: true }, io))).stdout) as {
       run: { damage?: string[] };
     };

@@ -33,7 +33,7 @@ async function damage(
   const ids: string[] = [];
   for (let count = 0; count < 3; count += 1) {
     const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: `[[answer ${count}]]` });
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     ids.push(id);
   }
   await bench.close();
@@ -60,12 +60,12 @@ test.each(DAMAGES)('verify names the run and continues, ls lists the others: %s'
     ids: [first, middle, last],
   } = await damage(assignment);
   const all = await command((io) => verifyCommand(undefined, { data, all: true, json: true }, io));
-  const told = all.stdout
+  const reported = all.stdout
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as { run_id: string; ok: boolean });
   expect(all.code).toBe(1);
-  expect(Object.fromEntries(told.map(({ run_id: id, ok }) => [id, ok]))).toEqual({
+  expect(Object.fromEntries(reported.map(({ run_id: id, ok }) => [id, ok]))).toEqual({
     [first]: true,
     [middle]: false,
     [last]: true,
@@ -97,7 +97,7 @@ test.each(DAMAGES)('a server lists the others, and names the damage of this one:
     200,
     { runs: [{ run_id: last }, { run_id: first }], next_cursor: null },
   ]);
-  // Page by page, also where a page has none that can be read.
+  // Page by page, even if a page has no readable row.
   expect(await ask(`/v1/runs?limit=1&cursor=${last}`)).toEqual([200, { runs: [], next_cursor: middle }]);
   expect(await ask(`/v1/runs?limit=1&cursor=${middle}`)).toMatchObject([
     200,
@@ -157,7 +157,7 @@ test.each([`question_json = '{'`, `due_at = 'x'`])(
         execution_mode: 'interactive',
         permission: 'full',
       });
-      await bench.orchestrator.settled(id);
+      await bench.orchestrator.waitUntilIdle(id);
       ids.push(id);
     }
     const [first = '', middle = '', last = ''] = ids;
@@ -182,10 +182,10 @@ test.each([`question_json = '{'`, `due_at = 'x'`])(
     expect(await (await served.fetch('/v1/interactions')).json()).toMatchObject({
       interactions: [{ run_id: first }, { run_id: last }],
     });
-    // Another is answered and goes on.
+    // Another is answered and continues.
     const [{ interaction_id: id } = { interaction_id: '' }] = await served.bench.data.store.listPending({ limit: 1 });
     await served.bench.orchestrator.reply(first, { interaction_id: id, response: 'this' });
-    expect(await served.bench.orchestrator.settled(first)).toMatchObject({ status: 'succeeded' });
+    expect(await served.bench.orchestrator.waitUntilIdle(first)).toMatchObject({ status: 'succeeded' });
     served.bench.failures.length = 0;
     await served.close();
   },
@@ -238,7 +238,7 @@ test('a run that waits with a damaged question cannot be answered, and can be de
     execution_mode: 'interactive',
     permission: 'full',
   });
-  await bench.orchestrator.settled(id);
+  await bench.orchestrator.waitUntilIdle(id);
   await bench.close();
   const data = join(root, 'data');
   const db = await openDatabase(join(data, 'parley.db'));
@@ -280,7 +280,9 @@ test('a queued run that is damaged does not hold up the runs behind it', async (
   db.exec(`UPDATE runs SET spec_json = '{' WHERE request_id = 'req_0001'`);
   db.close();
   const again = await openBench(root, { settings: { recovery: { queued: 'requeue' } } });
-  expect(await again.orchestrator.settled(`run_${'2'.padStart(26, '0')}`)).not.toMatchObject({ status: 'queued' });
+  expect(await again.orchestrator.waitUntilIdle(`run_${'2'.padStart(26, '0')}`)).not.toMatchObject({
+    status: 'queued',
+  });
   again.failures.length = 0;
   await again.close();
 });
@@ -296,10 +298,10 @@ test.each(['rasp', 'fcmp'] as const)(
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     const [pending] = await bench.data.store.listPending({ limit: 1 });
     await bench.orchestrator.reply(id, { interaction_id: pending?.interaction_id ?? '', response: 'this' });
-    const { heads } = await bench.orchestrator.settled(id);
+    const { heads } = await bench.orchestrator.waitUntilIdle(id);
     const head = protocol === 'rasp' ? heads.rasp_seq : heads.fcmp_seq;
     const pieces = await bench.data.store.listSegments(id, protocol);
     await bench.close();
@@ -313,18 +315,18 @@ test.each(['rasp', 'fcmp'] as const)(
     );
     db.close();
     const left = head - (broken.seq_to - broken.seq_from + 1);
-    const found = `damaged: ${protocol} events ${broken.seq_from} to ${broken.seq_to}: `;
+    const finding = `damaged: ${protocol} events ${broken.seq_from} to ${broken.seq_to}: `;
     for (const follow of [true, false]) {
       const watched = await command((io) =>
         watchCommand(id, { data, cursor: 0, follow, rasp: protocol === 'rasp', json: true }, io),
       );
       expect([watched.code, watched.stdout.trimEnd().split('\n').length]).toEqual([0, left]);
-      expect(watched.stderr).toContain(found);
+      expect(watched.stderr).toContain(finding);
     }
     if (protocol === 'fcmp')
       expect(await command((io) => showCommand(id, { data }, io))).toMatchObject({
         code: 0,
-        stderr: expect.stringContaining(found) as string,
+        stderr: expect.stringContaining(finding) as string,
       });
     const served = await serve({ root });
     served.bench.failures.length = 0;

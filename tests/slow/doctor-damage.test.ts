@@ -21,15 +21,15 @@ async function twoRuns(): Promise<{ data: string; ids: readonly [string, string]
   const ids: string[] = [];
   for (const answer of [1, 2]) {
     const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: `[[answer ${answer}]]` });
-    await bench.orchestrator.settled(id);
+    await bench.orchestrator.waitUntilIdle(id);
     ids.push(id);
   }
   await bench.close();
   return { data: join(root, 'data'), ids: ids as unknown as [string, string] };
 }
 
-// With everything in parley.db itself. The driver keeps a closed database open until its statements are collected, and
-// the last one to close it writes the log into the file: what a test does to the original may be undone.
+// Moves everything into parley.db itself. The driver keeps a closed database open until its statements are collected,
+// and the last one to close it writes the log into the file: a test's change to the original may be undone.
 async function copyOf(data: string): Promise<string> {
   const copy = join(createRoot(), 'data');
   cpSync(data, copy, { recursive: true });
@@ -62,8 +62,8 @@ test.each([
   } = await twoRuns();
   alter(runFolder(data, first).path);
   expect((await capture((io) => verifyCommand(first, { data }, io))).code).toBe(1);
-  const found = await doctor(data, true);
-  expect([found.code, found.stdout]).toEqual([
+  const report = await doctor(data, true);
+  expect([report.code, report.stdout]).toEqual([
     1,
     expect.stringMatching(`✗ damage +1 of 2 runs are damaged: ${first} \\(\\w+: `),
   ]);
@@ -79,9 +79,9 @@ test('a large run is checked in its own process; one that cannot be checked is n
     const machine = { node: process.execPath, entry } as Io['machine'];
     const opened = await openForReading(data);
     if (!opened) throw new Error('no database');
-    let found: Finding[] = [];
+    let findings: Finding[] = [];
     await capture(async (io) => {
-      found = await findDamage(opened.store, {
+      findings = await findDamage(opened.store, {
         full: true,
         monotonicMs: () => 0,
         checkRun: createRunCheck(data, { ...io, machine }, 0),
@@ -89,7 +89,7 @@ test('a large run is checked in its own process; one that cannot be checked is n
       return 0;
     });
     await opened.close();
-    return found;
+    return findings;
   };
   expect(await find(new URL('../../bin/parley.js', import.meta.url).pathname)).toEqual([
     {
@@ -126,11 +126,11 @@ test.each([
   ['tokens.json', '[{"name":1}]', /✗ tokens +\S+tokens\.json: .*delete it.*parley token add/],
   ['token', '', /✗ token +\S+token contains no token\. Delete it; the next parley serve creates a new token/],
   ['config.json', '{"slots":', /✗ config +\S+config\.json is not JSON\. Fix it, or delete it to use the defaults/],
-])('doctor finds a broken %s (%s) and prints what to do', async (name, text, told) => {
+])('doctor finds a broken %s (%s) and prints what to do', async (name, text, advice) => {
   const { data } = await twoRuns();
   writeFileSync(join(data, name), text);
   const { code, stdout } = await doctor(data);
-  expect([code, stdout]).toEqual([1, expect.stringMatching(told)]);
+  expect([code, stdout]).toEqual([1, expect.stringMatching(advice)]);
 });
 
 test('doctor does not look at a token file that PARLEY_TOKEN replaces', async () => {
@@ -145,13 +145,13 @@ test('doctor does not look at a token file that PARLEY_TOKEN replaces', async ()
 test.each([
   ['no parley.db', (path: string) => rmSync(path)],
   ['parley.db is empty', (path: string) => truncateSync(path, 0)],
-])('doctor reports run folders without a database: %s', async (told, remove) => {
+])('doctor reports run folders without a database: %s', async (message, remove) => {
   const data = await copyOf((await twoRuns()).data);
   remove(join(data, 'parley.db'));
   const { code, stdout } = await doctor(data);
   expect([code, stdout]).toEqual([
     1,
-    expect.stringMatching(`✗ data .*2 run folders, but ${told}.*restore parley\\.db from a backup`),
+    expect.stringMatching(`✗ data .*2 run folders, but ${message}.*restore parley\\.db from a backup`),
   ]);
 });
 
@@ -179,13 +179,13 @@ test.each([
     (path: string) => truncateSync(path, 4096),
     /parley\.db is damaged: .*restore parley\.db from a backup .*\(SQLite: database disk image is malformed\)/,
   ],
-])('a database that is %s is explained by every command, with a way out', async (_what, alter, told) => {
+])('a database that is %s is explained by every command, with a way out', async (_what, alter, message) => {
   const data = await copyOf((await twoRuns()).data);
   alter(join(data, 'parley.db'));
   const site = createSite();
   for (const args of [['ls'], ['verify', '--all'], ['doctor']]) {
     const { code, stdout, stderr } = await parley(site, [...args, '--data', data]);
-    expect([args, code, stdout + stderr]).toEqual([args, 1, expect.stringMatching(told)]);
+    expect([args, code, stdout + stderr]).toEqual([args, 1, expect.stringMatching(message)]);
   }
 });
 

@@ -29,7 +29,7 @@ interface Place {
   play(rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
 }
 
-// A codex that answers as told, with the login of a user; its own process knows what an earlier one learned.
+// A codex with scripted responses and the login of a user; its own process knows the results of an earlier one.
 async function openPlace(root = createRoot(), env: Record<string, string> = {}): Promise<Place> {
   const [bin, home] = [join(root, 'codex'), join(root, 'user')];
   const login = join(home, '.codex', 'auth.json');
@@ -71,7 +71,9 @@ async function openPlace(root = createRoot(), env: Record<string, string> = {}):
     file,
     answer,
     play: async (rest: Partial<CreateRunRequest> = {}) =>
-      bench.orchestrator.settled((await bench.orchestrator.create({ engine: 'codex', prompt: 'x', ...rest })).run_id),
+      bench.orchestrator.waitUntilIdle(
+        (await bench.orchestrator.create({ engine: 'codex', prompt: 'x', ...rest })).run_id,
+      ),
   });
 }
 
@@ -94,7 +96,7 @@ test('a login that the engine refused is not retried, however a run is created, 
   ])
     await expect(call()).rejects.toMatchObject(LOGGED_OUT);
   expect(await place.bench.data.store.listRuns({ limit: 10 })).toHaveLength(1);
-  // Another model may be another provider's; another engine has another login.
+  // Another model may have another provider; another engine has another login.
   expect(await place.play({ model: 'other' })).toMatchObject({ error: { code: 'ENGINE_AUTH_REQUIRED' } });
   utimesSync(place.login, 1, 1);
   expect(await place.play()).toMatchObject({ error: { code: 'ENGINE_AUTH_REQUIRED' } });

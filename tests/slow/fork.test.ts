@@ -1,4 +1,4 @@
-// A new run that begins with a copy of another's conversation, while that one waits, works or has ended.
+// A new run that starts with a copy of another's conversation, while that one waits, runs or has ended.
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -10,10 +10,10 @@ import type { RunRecord } from '../../src/store/store.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 
 const ADA = { kind: 'user', name: 'ada' } as const;
-// The two have words of their own: what is said, and a command that is run.
+// Each run has its own text and its own command.
 const say = (engine: string, text: string) => (engine === 'codex' ? `[[answer ${text}]]` : `[[say ${text}]]`);
 const run = (engine: string, command: string) => (engine === 'codex' ? `[[tool ${command}]]` : `[[run ${command}]]`);
-// What an engine has stored of all that was said in a run, with what it began with.
+// An engine's stored conversation of a run, including its copied history.
 const storedBy = ({ spec }: RunRecord) => {
   const folder = join(spec.home ?? '', '.codex', 'sessions');
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -30,22 +30,22 @@ async function play(bench: Bench, engine: string, prompt: string, rest: object =
     permission: 'full',
     ...rest,
   });
-  return settled(bench, runId);
+  return waitUntilIdle(bench, runId);
 }
 
-async function settled(bench: Bench, runId: string): Promise<RunRecord> {
-  await bench.orchestrator.settled(runId);
+async function waitUntilIdle(bench: Bench, runId: string): Promise<RunRecord> {
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 
 async function fork(bench: Bench, { run_id: source }: RunRecord, prompt: string): Promise<RunRecord> {
-  return settled(bench, (await bench.orchestrator.fork(source, { prompt }, ADA)).run_id);
+  return waitUntilIdle(bench, (await bench.orchestrator.fork(source, { prompt }, ADA)).run_id);
 }
 
 async function reply(bench: Bench, { run_id: runId }: RunRecord, response: string): Promise<RunRecord> {
-  const pending = await bench.data.store.loadPending(runId);
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response });
-  return settled(bench, runId);
+  return waitUntilIdle(bench, runId);
 }
 
 const sessionOf = async (bench: Bench, { request_id: id }: RunRecord) =>
@@ -94,7 +94,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     expect(storedBy(waiting)).not.toContain('Try it so.');
     expect(storedBy(forked)).not.toContain('That one.');
     expect(await sessionOf(bench, waiting)).toBe(session);
-    // The fork goes on with its own.
+    // The fork continues with its own.
     expect(await reply(bench, forked, 'Go on.')).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
     expect(storedBy(forked)).toContain('Go on.');
     expect(
@@ -113,7 +113,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const ended = await play(bench, engine, say(engine, 'One.'), { execution_mode: 'auto', cwd });
     const first = await fork(bench, ended, say(engine, 'Two.'));
     expect(first).toMatchObject({ status: 'succeeded', result: 'Two.', spec: { cwd } });
-    // No run lives in the home of another.
+    // No run uses the home of another.
     await bench.orchestrator.delete(ended.run_id);
     const second = await fork(bench, first, say(engine, 'Three.'));
     expect(second).toMatchObject({
@@ -123,7 +123,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     });
     await bench.orchestrator.delete(first.run_id);
     const { run_id: next } = await bench.orchestrator.continueFrom(second.run_id, { prompt: 'The end.' });
-    expect(await settled(bench, next)).toMatchObject({ status: 'succeeded' });
+    expect(await waitUntilIdle(bench, next)).toMatchObject({ status: 'succeeded' });
     for (const words of ['One.', 'Two.', 'Three.', 'The end.']) expect(storedBy(second)).toContain(words);
     await bench.close();
   });
@@ -132,7 +132,7 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const root = createRoot();
     const bench = await openBench(root);
     const waiting = await play(bench, engine, say(engine, 'Which one?'));
-    const pending = await bench.data.store.loadPending(waiting.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
     const enough = join(root, 'enough');
     await bench.orchestrator.reply(waiting.run_id, {
       interaction_id: pending?.interaction_id ?? '',
@@ -140,7 +140,11 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     });
     const forked = await fork(bench, waiting, `${run(engine, `touch ${enough}`)}[[done 2]]`);
     expect(forked).toMatchObject({ status: 'succeeded', result: 2 });
-    expect(await settled(bench, waiting.run_id)).toMatchObject({ status: 'succeeded', result: 1, attempt_number: 2 });
+    expect(await waitUntilIdle(bench, waiting.run_id)).toMatchObject({
+      status: 'succeeded',
+      result: 1,
+      attempt_number: 2,
+    });
     await bench.close();
   });
 
@@ -149,21 +153,21 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const first = await openBench(root);
     const ended = await play(first, engine, '[[done 1]]', { cwd: root });
     await first.close();
-    // One that does not play: the fork stays queued.
-    const idle = await openBench(root, { settings: { plays: false } });
+    // An orchestrator that runs no turns: the fork stays queued.
+    const idle = await openBench(root, { settings: { runsTurns: false } });
     const { run_id: runId } = await idle.orchestrator.fork(ended.run_id, { prompt: '[[done 2]]' });
     await idle.orchestrator.delete(ended.run_id);
     await idle.close();
     const starts = startsIn(root).length;
     const bench = await openBench(root, { settings: { recovery: { queued: 'requeue' } } });
-    const failed = await settled(bench, runId);
+    const failed = await waitUntilIdle(bench, runId);
     expect(failed).toMatchObject({
       status: 'failed',
       error: { code: 'SESSION_RESUME_FAILED', message: expect.stringContaining(ended.run_id) as string },
     });
     expect(await sessionOf(bench, failed)).toBeUndefined();
-    // Tried again it is the same again, never a conversation without its beginning.
-    const again = await settled(bench, (await bench.orchestrator.retry(runId)).run_id);
+    // A retry has the same history, never a conversation without its beginning.
+    const again = await waitUntilIdle(bench, (await bench.orchestrator.retry(runId)).run_id);
     expect(again).toMatchObject({
       status: 'failed',
       error: { code: 'SESSION_RESUME_FAILED' },
@@ -177,10 +181,10 @@ describe.each(['codex', 'codex-app-server'])('%s', (engine) => {
     const bench = await openBench(createRoot());
     const ended = await play(bench, engine, '[[done 1]]');
     const request = { prompt: '[[done 2]]', request_id: 'mine' };
-    const forked = await settled(bench, (await bench.orchestrator.fork(ended.run_id, request)).run_id);
+    const forked = await waitUntilIdle(bench, (await bench.orchestrator.fork(ended.run_id, request)).run_id);
     rmSync(join(homeOf(ended), '.codex', 'sessions'), { recursive: true });
     await expect(bench.orchestrator.fork(ended.run_id, { prompt: 'x' })).rejects.toMatchObject({ code: 'NO_SESSION' });
-    // What is known is the same run, whatever has become of the session.
+    // A repeated request returns the same run, whatever happened to the session.
     expect((await bench.orchestrator.fork(ended.run_id, request)).run_id).toBe(forked.run_id);
     await bench.close();
   });
@@ -221,7 +225,7 @@ test('one request id is one fork, however often sent; for another run, prompt or
   const request = { prompt: '[[done 2]]', request_id: 'mine' };
   const forks = await Promise.all(Array.from({ length: 5 }, () => bench.orchestrator.fork(one.run_id, request)));
   expect(new Set(forks.map(({ run_id: runId }) => runId)).size).toBe(1);
-  await settled(bench, forks[0]?.run_id ?? '');
+  await waitUntilIdle(bench, forks[0]?.run_id ?? '');
   const conflict = { code: 'REQUEST_ID_CONFLICT' };
   await expect(bench.orchestrator.fork(other.run_id, request)).rejects.toMatchObject(conflict);
   await expect(bench.orchestrator.fork(one.run_id, { ...request, prompt: 'y' })).rejects.toMatchObject(conflict);
@@ -257,7 +261,7 @@ test('a fork keeps nobody from continuing its source, and many forks of one run 
   );
   const heir = await bench.orchestrator.continueFrom(ended.run_id, { prompt: 'Go on.' });
   for (const { run_id: runId } of [...forks, heir])
-    expect(await settled(bench, runId)).toMatchObject({
+    expect(await waitUntilIdle(bench, runId)).toMatchObject({
       status: 'succeeded',
       result: expect.stringContaining('Earlier turns: 1.') as string,
     });
@@ -281,9 +285,9 @@ test('verify finds a changed row of a copied run, session or home; it ignores a 
     db.close();
     const reader = await openForReading(join(root, 'data'));
     try {
-      const found = await reader?.store.loadRun(forked.run_id);
-      return reader && found
-        ? (await verifyRun(reader.store, join(root, 'data'), found))
+      const run = await reader?.store.loadRun(forked.run_id);
+      return reader && run
+        ? (await verifyRun(reader.store, join(root, 'data'), run))
             .filter(({ ok }) => !ok)
             .map(({ name, finding }) => `${name}: ${finding}`)
         : ['the run is gone'];

@@ -1,4 +1,4 @@
-// A store that cannot write any more: the engine is ended, nothing is half written, and the next start says what
+// A store that can no longer write: the engine is ended, nothing is partly written, and the next start reports what
 // happened.
 import { newStatus } from '../store/conformance.js';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { createRoot, expectSound, openBench } from '../support/orchestrated.js';
 
 const FULL = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC', syscall: 'write' });
 
-// From the first change on that the test names, nothing can be written.
+// From the change that the test names on, nothing can be written.
 function fullFrom(store: Store, isFull: (change: RunAppend) => boolean): Store {
   let full = false;
   return new Proxy(store, {
@@ -82,7 +82,7 @@ describe('a full disk', () => {
         engine: 'codex',
         prompt: '[[events 3000 100]][[done 1]]',
       });
-      await bench.orchestrator.settled(runId);
+      await bench.orchestrator.waitUntilIdle(runId);
       const run = await expectSound(bench, runId);
       expect(run).toMatchObject({ status: 'failed', error: { code: 'DISK_FULL' } });
       expect(run.error?.message).toContain(`parley retry ${runId}`);

@@ -19,7 +19,7 @@ const load = async ({ data }: Bench, { run_id: id }: Pick<RunRecord, 'run_id'>) 
 
 async function untilStarting(bench: Bench, root: string): Promise<void> {
   let marked = false;
-  // The mark is stored before anything is prepared: a second start of the same process sees it.
+  // The mark is stored before any preparation: a second start of the same process sees it.
   await expect
     .poll(async () => {
       const { openDatabase } = await import('../../src/store/sqlite/open-database.js');
@@ -44,7 +44,7 @@ describe('a queued run that is started again after a crash (recovery.queued: req
     await untilStarting(second, root);
     await crash(second);
     const third = await openBench(root, REQUEUE);
-    await third.orchestrator.settled(run.run_id);
+    await third.orchestrator.waitUntilIdle(run.run_id);
     expect(await expectSound(third, run.run_id)).toMatchObject({
       status: 'failed',
       error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED', details: { reason: 'HOST_CRASHED_TWICE', crashes: 2 } },
@@ -63,7 +63,7 @@ describe('a queued run that is started again after a crash (recovery.queued: req
     await untilStarting(first, root);
     await crash(first);
     const again = await openBench(root, REQUEUE);
-    expect(await again.orchestrator.settled(second.run_id)).toMatchObject({ status: 'succeeded', crashes: 0 });
+    expect(await again.orchestrator.waitUntilIdle(second.run_id)).toMatchObject({ status: 'succeeded', crashes: 0 });
     await again.close();
   });
 
@@ -77,7 +77,7 @@ describe('a queued run that is started again after a crash (recovery.queued: req
     gate.open();
     await closed;
     const again = await openBench(root, REQUEUE);
-    expect(await again.orchestrator.settled(run.run_id)).toMatchObject({ crashes: 0, status: 'succeeded' });
+    expect(await again.orchestrator.waitUntilIdle(run.run_id)).toMatchObject({ crashes: 0, status: 'succeeded' });
     await again.close();
   });
 
@@ -92,7 +92,7 @@ describe('a queued run that is started again after a crash (recovery.queued: req
     await untilStarting(first, root);
     await crash(first);
     const second = await openBench(root, REQUEUE);
-    expect(await second.orchestrator.settled(run.run_id)).toMatchObject({ status: 'waiting_user', crashes: 0 });
+    expect(await second.orchestrator.waitUntilIdle(run.run_id)).toMatchObject({ status: 'waiting_user', crashes: 0 });
     await second.close();
   });
 });
@@ -149,7 +149,7 @@ test('with the default settings the start of a turn costs no write of its own', 
       }),
   });
   const run = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
-  expect(await bench.orchestrator.settled(run.run_id)).toMatchObject({ status: 'succeeded' });
+  expect(await bench.orchestrator.waitUntilIdle(run.run_id)).toMatchObject({ status: 'succeeded' });
   expect(marks).toEqual([]);
   await bench.close();
 });

@@ -22,7 +22,7 @@ test.each([
 ])('a failure in %s fails the run, with the reason and without a secret', async (_what, runtime) => {
   const bench = await openBench(createRoot(), { runtime });
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: 'say hello' });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   expect(await expectSound(bench, runId)).toMatchObject({
     status: 'failed',
     error: { code: 'INTERNAL', message: 'The turn could not be run: [redacted] is broken' },

@@ -1,4 +1,4 @@
-// What readers get of a run's journal while it grows, and after: from any cursor, by seq and by time, with its counts.
+// The readers of a run's journal while it grows, and after: from any cursor, by seq and by time, with its counts.
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -43,12 +43,12 @@ async function* watch(
 }
 
 async function collect(lines: AsyncIterable<readonly string[]>, limit = Infinity): Promise<string[]> {
-  const found: string[] = [];
+  const collected: string[] = [];
   for await (const group of lines) {
-    found.push(...group);
-    if (found.length >= limit) break;
+    collected.push(...group);
+    if (collected.length >= limit) break;
   }
-  return found.slice(0, limit);
+  return collected.slice(0, limit);
 }
 
 async function play(bench: Bench, engine: string, prompt: string, rest: object = {}) {
@@ -59,7 +59,7 @@ async function play(bench: Bench, engine: string, prompt: string, rest: object =
     permission: 'full',
     ...rest,
   });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 
@@ -71,13 +71,13 @@ describe('a reader', () => {
       prompt: `${BUSY}[[ask Which?]]${BUSY}[[done 1]]`,
       execution_mode: 'interactive',
     });
-    const answered = bench.orchestrator.settled(runId).then(async () => {
-      const pending = await bench.data.store.loadPending(runId);
+    const answered = bench.orchestrator.waitUntilIdle(runId).then(async () => {
+      const pending = await bench.data.store.loadPendingInteraction(runId);
       await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
     });
     for (const protocol of ['rasp', 'fcmp'] as const) {
       const seen: string[] = [];
-      // Each connection breaks after a while, at a place of its own.
+      // Each connection breaks after a while, at its own place.
       for (let length = 1; ; length = (length * 7) % 601) {
         const news = await collect(watch(bench, runId, protocol, seen.length), length);
         seen.push(...news);
@@ -140,9 +140,9 @@ describe.each(STAND_INS)('%s', (engine) => {
   test('the hit rate and the fallbacks are counted for each turn, each run, and by engine and profile', async () => {
     const bench = await openBench(createRoot());
     const first = await play(bench, engine, '[[events 20 10]][[ask Which?]][[events 10 10]][[done 1]]');
-    const pending = await bench.data.store.loadPending(first.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(first.run_id);
     await bench.orchestrator.reply(first.run_id, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
-    await bench.orchestrator.settled(first.run_id);
+    await bench.orchestrator.waitUntilIdle(first.run_id);
     const unknown = await play(bench, engine, '[[exit0]]', { execution_mode: 'auto' });
     expect(unknown).toMatchObject({ status: 'failed', attempt_number: 1, error: { code: 'COMPLETION_UNKNOWN' } });
     const ended = (await journalOf(bench, first.run_id)).rasp

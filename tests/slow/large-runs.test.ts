@@ -115,10 +115,10 @@ test(
     expect(second).toEqual(first);
     expect(reports.length).toBeGreaterThan(0);
     for (const { events, total_events: total } of reports) expect(events).toBeLessThanOrEqual(total);
-    const found = existsSync(stalls) ? readFileSync(stalls, 'utf8').trimEnd().split('\n') : [];
-    const long = found
+    const stallLines = existsSync(stalls) ? readFileSync(stalls, 'utf8').trimEnd().split('\n') : [];
+    const long = stallLines
       .map((line) => JSON.parse(line) as { readonly at: number; readonly ms: number; readonly cpu: number })
-      // A machine that is busy with other processes stops this one as well: then it used no CPU.
+      // A machine that is busy with other processes also stops this one: in that case it used no CPU.
       .filter(({ at, cpu }) => at > startedAt && cpu > 50);
     expect(long).toEqual([]);
     server.child.kill('SIGTERM');

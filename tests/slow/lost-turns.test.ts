@@ -1,5 +1,5 @@
-// Turns that do not come to their end in the ordinary way: something of ours failed, or nobody plays them any more.
-// They are ended from their logs, and question, session and every byte are kept.
+// Turns with an irregular end: a part of Parley failed, or no process runs them any more. They are ended from their
+// logs, and question, session and every byte are kept.
 import { newStatus } from '../store/conformance.js';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,14 +18,14 @@ import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } f
 import { SimulatedTime } from '../support/simulated-timers.js';
 import { STAND_INS } from '../support/stand-in.js';
 
-// A machine on which no session can be looked for.
+// A machine on which the lookup of sessions fails.
 const BLIND = { hasSession: () => Promise.reject(new Error('the home cannot be read')) };
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// When its engine has started and is gone.
+// Called when its engine has started and exited.
 function engineOver(root: string): Promise<void> {
   return until(
     () =>
@@ -38,7 +38,7 @@ async function create(bench: Bench, engine: string, prompt: string, rest: object
   return bench.orchestrator.create({ engine, prompt, execution_mode: 'interactive', permission: 'full', ...rest });
 }
 
-// Ended with this code, its turn told to be over, question and session kept.
+// Ended with this code, its turn reported as ended, question and session kept.
 async function expectKept(bench: Bench, runId: string, code: string): Promise<RunRecord> {
   const run = await expectSound(bench, runId);
   expect(run).toMatchObject({ status: 'failed', error: { code, details: { unanswered: { prompt: 'Which?' } } } });
@@ -62,11 +62,11 @@ describe.each(STAND_INS)('%s', (engine) => {
       const root = createRoot();
       const bench = await openBench(root, { store: (store) => failOnce(store, isMeant, () => engineOver(root)) });
       const { run_id: runId } = await create(bench, engine, '[[utf8]][[stderr 2]][[ask Which?]][[done 1]]');
-      await bench.orchestrator.settled(runId);
+      await bench.orchestrator.waitUntilIdle(runId);
       await expectKept(bench, runId, 'INTERNAL');
       expect(bench.failures.splice(0)).toMatchObject([{ message: 'the disk is full' }]);
       const { run_id: retried } = await bench.orchestrator.continueFrom(runId, { prompt: 'MySQL, please' });
-      await bench.orchestrator.settled(retried);
+      await bench.orchestrator.waitUntilIdle(retried);
       expect(await expectSound(bench, retried)).toMatchObject({ status: 'succeeded', result: 1 });
       expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
       await bench.close();
@@ -83,7 +83,7 @@ test('a silent engine is ended at once when its earlier output cannot be stored'
     store: (store) => failOnce(store, isFlush),
   });
   const { run_id: runId } = await create(bench, 'codex', '[[answer here]][[hang]]');
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   expect(await expectSound(bench, runId)).toMatchObject({ status: 'failed', error: { code: 'INTERNAL' } });
   expect(bench.failures.splice(0)).toHaveLength(1);
   await bench.close();
@@ -91,7 +91,7 @@ test('a silent engine is ended at once when its earlier output cannot be stored'
 
 test('a turn whose engine left a process holding its output is still judged, and the process is reported', async () => {
   const root = createRoot();
-  // Its own session, without our mark, and its parent is gone before anyone looks.
+  // Its own session, without our mark, and its parent has exited before any check.
   const keeper =
     `const { pid } = require('child_process').spawn('sleep', ['1000'], { detached: true, env: {}, ` +
     `stdio: ['ignore', 'inherit', 'ignore'] });`;
@@ -109,10 +109,10 @@ test('a turn whose engine left a process holding its output is still judged, and
     runtime: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true },
   });
   const { run_id: runId } = await create(bench, 'codex', 'go on');
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   process.kill(Number(readFileSync(join(root, 'pid'), 'utf8')), 'SIGKILL');
   expect(await expectSound(bench, runId)).toMatchObject({ status: 'waiting_user' });
-  expect((await bench.data.store.loadPending(runId))?.question).toMatchObject({ prompt: 'Which?' });
+  expect((await bench.data.store.loadPendingInteraction(runId))?.question).toMatchObject({ prompt: 'Which?' });
   const { rasp } = await journalOf(bench, runId);
   expect(rasp.filter(({ event }) => event.type === 'lifecycle.turn.ended')).toHaveLength(1);
   expect(
@@ -141,7 +141,7 @@ test('a line of unknown type read from the logs is reported with the version tha
     store: (store) => failOnce(store, isFlush, () => until(() => existsSync(join(root, 'printed')))),
   });
   const { run_id: runId } = await create(bench, 'codex', 'go on');
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   expect(await expectSound(bench, runId)).toMatchObject({ status: 'failed', error: { code: 'INTERNAL' } });
   const { rasp } = await journalOf(bench, runId);
   expect(
@@ -154,22 +154,22 @@ test('a line of unknown type read from the logs is reported with the version tha
 test('a session that cannot be looked up counts as missing, and no failure of our own is reported', async () => {
   const bench = await openBench(createRoot(), { runtime: BLIND });
   const asked = await create(bench, 'codex', '[[ask Which?]]');
-  await bench.orchestrator.settled(asked.run_id);
+  await bench.orchestrator.waitUntilIdle(asked.run_id);
   expect(await expectSound(bench, asked.run_id)).toMatchObject({
     status: 'failed',
     error: { code: 'SESSION_RESUME_FAILED', details: { unanswered: { prompt: 'Which?' } } },
   });
   const done = await create(bench, 'codex', '[[done 1]]');
-  await bench.orchestrator.settled(done.run_id);
+  await bench.orchestrator.waitUntilIdle(done.run_id);
   expect((await expectSound(bench, done.run_id)).status).toBe('succeeded');
   expect(await bench.data.store.loadHandle(done.request_id)).toBeNull();
-  // Nor when the logs are what is left of a turn.
+  // Nor if the logs are all that is left of a turn.
   const broken = await openBench(createRoot(), {
     runtime: BLIND,
     store: (store) => failOnce(store, (change) => newStatus(change) === 'succeeded'),
   });
   const lost = await create(broken, 'codex', '[[done 1]]');
-  await broken.orchestrator.settled(lost.run_id);
+  await broken.orchestrator.waitUntilIdle(lost.run_id);
   expect(await expectSound(broken, lost.run_id)).toMatchObject({ status: 'failed', error: { code: 'INTERNAL' } });
   expect(broken.failures.splice(0)).toHaveLength(1);
   await broken.close();
@@ -202,13 +202,13 @@ test('an answer whose session is not stored any more is kept, and no engine is s
   const root = createRoot();
   const bench = await openBench(root);
   const { run_id: runId, request_id: requestId } = await create(bench, 'codex', '[[ask Which?]][[done 1]]');
-  await bench.orchestrator.settled(runId);
-  const pending = await bench.data.store.loadPending(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   const db = await openDatabase(join(bench.data.path, 'parley.db'));
   db.exec(`UPDATE request_interactive_runtime SET session_handle_json = NULL WHERE request_id = '${requestId}'`);
   db.close();
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'Postgres' });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   expect(await expectSound(bench, runId, ['rows: the session differs from the one in the events'])).toMatchObject({
     status: 'failed',
     attempt_number: 2,
@@ -236,7 +236,7 @@ describe('the end of Parley', () => {
       const again = await openBench(root);
       await expectKept(again, runId, 'ORCHESTRATOR_RESTART_INTERRUPTED');
       const { run_id: heir } = await again.orchestrator.continueFrom(runId, { prompt: '[[done 1]]' });
-      await again.orchestrator.settled(heir);
+      await again.orchestrator.waitUntilIdle(heir);
       expect((await expectSound(again, heir)).status).toBe('succeeded');
       expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
       await again.close();
@@ -248,23 +248,23 @@ describe('the end of Parley', () => {
     async (moment) => {
       const root = createRoot();
       const settings = { recovery: { queued: 'requeue' } } as const;
-      const [asked, found] = [new Gate(), new Gate()];
+      const [asked, recovered] = [new Gate(), new Gate()];
       const findProgram = async () => {
         asked.open();
-        await found.opened;
+        await recovered.opened;
         return ['/nowhere/codex'];
       };
       const bench = await openBench(root, { settings, runtime: { findProgram } });
       const created = await create(bench, 'codex', '[[done 1]]');
       if (moment === 'while its program is looked for') await asked.opened;
       const closed = bench.close();
-      found.open();
+      recovered.open();
       await closed;
       const idle = await openBench(root, { settings: { ...settings, slots: 0 } });
       expect(await expectSound(idle, created.run_id)).toEqual(created);
       await idle.close();
       const again = await openBench(root, { settings });
-      await again.orchestrator.settled(created.run_id);
+      await again.orchestrator.waitUntilIdle(created.run_id);
       expect(await expectSound(again, created.run_id)).toMatchObject({
         status: 'succeeded',
         attempt_number: 1,

@@ -1,4 +1,4 @@
-// Random histories of several runs against a model of what each must be: real store, real processes, a clock moved by
+// Random histories of several runs against a model of the correct state: real store, real processes, a clock moved by
 // hand. After every step each run equals its model and is sound; a refused call has its code and changes nothing.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -13,7 +13,7 @@ import { STAND_INS, type StandIn } from '../support/stand-in.js';
 const RUNS = Number(process.env['PARLEY_MODEL_RUNS'] ?? 25);
 const SEED = Number(process.env['PARLEY_SEED'] ?? 20261115);
 const MAX_COMMANDS = 14;
-// Each history begins with some, so that there is something to happen to.
+// Each history starts with some runs, so that commands have a target.
 const FIRST_RUNS = 3;
 
 const SESSION_SEC = 600;
@@ -22,7 +22,7 @@ const MAX_ATTEMPT = 4;
 
 // --- the model ---
 
-// What a turn does in the end, and so what a script is made of: every word but the first ends the turn.
+// The possible ends of a turn, and so the words of a script: every word but the first ends the turn.
 type Word = 'answer' | 'ask' | 'done' | 'fail' | 'exit0';
 const DIRECTIVES: Readonly<Record<Word, string>> = {
   answer: '[[answer Fine.]]',
@@ -45,16 +45,16 @@ interface ModelRun {
   readonly engine: StandIn;
   readonly mode: 'auto' | 'interactive';
   readonly decides: boolean;
-  // What the engine will do in later turns.
+  // The engine's script for later turns.
   script: readonly Word[];
   status: RunRecord['status'];
   code: string | null;
   attempt: number;
-  // Engine processes that were started for it.
+  // The engine processes of the run.
   starts: number;
   // The last one is pending if the run waits.
   readonly asked: Asked[];
-  // What the turn under way will wait for; its id is known when it does.
+  // The question that the current turn will wait for; its id is known when it waits.
   asking: Asked['channel'] | null;
 }
 
@@ -72,7 +72,7 @@ function wait(run: ModelRun, channel: Asked['channel']): void {
   run.asking = channel;
 }
 
-// The turn that a start or an answer leads to.
+// The turn that follows a start or an answer.
 function playTurn(run: ModelRun): void {
   run.starts += 1;
   const at = run.script.findIndex((word) => word !== 'answer');
@@ -87,7 +87,7 @@ function playTurn(run: ModelRun): void {
     case 'fail':
       return end(run, 'failed', 'ENGINE_TURN_FAILED');
     case 'exit0': {
-      // It names its session with its first words, so a resumed one that stops before has confirmed nothing.
+      // It names its session in its first output, so a resumed turn that stops before has confirmed nothing.
       const unconfirmed = run.attempt > 1 && run.engine === 'opencode' && !spoke;
       return end(run, 'failed', unconfirmed ? 'SESSION_RESUME_FAILED' : 'COMPLETION_UNKNOWN');
     }
@@ -105,7 +105,7 @@ function resolve(run: ModelRun, state: InteractionState, reply: Reply | null = n
   if (pending) Object.assign(pending, { state, reply });
 }
 
-// An answer was taken: of a person, or of the policy.
+// An answer was accepted: from a person, or from the policy.
 function takeAnswer(run: ModelRun, state: InteractionState, reply: Reply | null, finish: boolean): void {
   resolve(run, state, reply);
   run.attempt += 1;
@@ -113,17 +113,17 @@ function takeAnswer(run: ModelRun, state: InteractionState, reply: Reply | null,
   else playTurn(run);
 }
 
-function refusalOf(run: ModelRun, given: Reply): string | null {
+function refusalOf(run: ModelRun, reply: Reply): string | null {
   if (run.mode === 'auto') return 'RUN_NOT_INTERACTIVE';
-  const asked = run.asked.find(({ id }) => id === given.interaction_id);
+  const asked = run.asked.find(({ id }) => id === reply.interaction_id);
   if (!asked) return 'INTERACTION_NOT_FOUND';
-  if (asked.state === 'pending') return given.finish && asked.channel === 'question' ? 'INVALID_ARGUMENT' : null;
+  if (asked.state === 'pending') return reply.finish && asked.channel === 'question' ? 'INVALID_ARGUMENT' : null;
   if (
     asked.state === 'answered' &&
-    given.idempotency_key !== undefined &&
-    asked.reply?.idempotency_key === given.idempotency_key
+    reply.idempotency_key !== undefined &&
+    asked.reply?.idempotency_key === reply.idempotency_key
   )
-    return isSame(asked.reply, given) ? null : 'REPLY_CONFLICT';
+    return isSame(asked.reply, reply) ? null : 'REPLY_CONFLICT';
   return run.status === 'waiting_user' ? 'INTERACTION_STALE' : 'RUN_NOT_WAITING';
 }
 
@@ -133,7 +133,7 @@ function isSame(a: Reply, b: Reply): boolean {
   );
 }
 
-// --- the real thing ---
+// --- the real system ---
 
 class World {
   readonly root = createRoot();
@@ -161,8 +161,8 @@ class World {
     return this.bench.data.store.loadRun(run.id);
   }
 
-  // The runs whose time was over are decided, and nothing is under way any more.
-  async settle(model: Model, decided: readonly ModelRun[] = []): Promise<void> {
+  // Waits until expired runs are decided, and nothing is in progress.
+  async waitForRuns(model: Model, decided: readonly ModelRun[] = []): Promise<void> {
     for (const run of decided) {
       const id = run.asked.at(-1)?.id ?? '';
       while ((await this.bench.data.store.loadInteraction(id))?.state === 'pending') {
@@ -170,7 +170,7 @@ class World {
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
-    for (const run of model.runs) await this.bench.orchestrator.settled(run.id);
+    for (const run of model.runs) await this.bench.orchestrator.waitUntilIdle(run.id);
   }
 
   async check(model: Model): Promise<void> {
@@ -184,7 +184,9 @@ class World {
       });
       for (const { id, state } of run.asked)
         expect((await this.bench.data.store.loadInteraction(id))?.state, id).toBe(state);
-      expect((await this.bench.data.store.loadPending(run.id))?.interaction_id, run.id).toBe(pendingOf(run)?.id);
+      expect((await this.bench.data.store.loadPendingInteraction(run.id))?.interaction_id, run.id).toBe(
+        pendingOf(run)?.id,
+      );
       expect(
         startsIn(this.root).filter(({ env }) => env['PARLEY_TURN']?.startsWith(`${run.id}/`)),
         run.id,
@@ -198,7 +200,7 @@ class World {
     const channel = run.asking;
     if (channel === null) return;
     run.asking = null;
-    const pending = await this.bench.data.store.loadPending(run.id);
+    const pending = await this.bench.data.store.loadPendingInteraction(run.id);
     expect(pending, run.id).toMatchObject({ attempt_number: run.attempt, decides: run.decides });
     if (!pending) return;
     expect(pending.question['channel'] === 'conversation').toBe(channel === 'conversation');
@@ -257,20 +259,20 @@ const script: fc.Arbitrary<readonly Word[]> = fc
 async function createIn(
   model: Model,
   world: World,
-  given: { engine: StandIn; kind: string; prompt: string; script: readonly Word[] },
+  action: { engine: StandIn; kind: string; prompt: string; script: readonly Word[] },
 ): Promise<ModelRun> {
-  const mode = given.kind === 'auto' ? 'auto' : 'interactive';
+  const mode = action.kind === 'auto' ? 'auto' : 'interactive';
   const {
     run_id: id,
     status,
     attempt_number: attempt,
   } = await world.bench.orchestrator.create({
-    engine: given.engine,
-    prompt: given.prompt,
+    engine: action.engine,
+    prompt: action.prompt,
     execution_mode: mode,
     permission: 'full',
     runtime_options: {
-      interactive_require_user_reply: given.kind !== 'not strict',
+      interactive_require_user_reply: action.kind !== 'not strict',
       session_timeout_sec: SESSION_SEC,
       max_attempt: MAX_ATTEMPT,
     },
@@ -278,10 +280,10 @@ async function createIn(
   expect([status, attempt]).toEqual(['queued', 1]);
   const run: ModelRun = {
     id,
-    engine: given.engine,
+    engine: action.engine,
     mode,
-    decides: given.kind === 'not strict',
-    script: given.script,
+    decides: action.kind === 'not strict',
+    script: action.script,
     status,
     code: null,
     attempt,
@@ -293,16 +295,16 @@ async function createIn(
   return run;
 }
 
-const create = fc.record({ engine, kind, script }).map((given) => {
-  const prompt = given.script.map((word) => DIRECTIVES[word]).join('');
-  return command(`create ${given.engine} ${given.kind} ${prompt}`, always, async (model, world) => {
-    const run = await createIn(model, world, { ...given, prompt });
+const create = fc.record({ engine, kind, script }).map((action) => {
+  const prompt = action.script.map((word) => DIRECTIVES[word]).join('');
+  return command(`create ${action.engine} ${action.kind} ${prompt}`, always, async (model, world) => {
+    const run = await createIn(model, world, { ...action, prompt });
     playTurn(run);
-    await world.settle(model);
+    await world.waitForRuns(model);
   });
 });
 
-// A turn that would never end by itself is ended: before its process is there, or after; by a person, or by a restart.
+// Ends a turn that would never end by itself: before its process exists, or after; by a person, or by a restart.
 const interrupt = fc
   .record({ engine, how: fc.constantFrom('cancel', 'restart'), when: fc.constantFrom('at once', 'when it hangs') })
   .map(({ engine: name, how, when }) =>
@@ -323,8 +325,8 @@ const interrupt = fc
         await world.close();
         await world.open();
       }
-      await world.settle(model);
-      // Whether a process came up before the end is a race; that it is gone is not.
+      await world.waitForRuns(model);
+      // Whether a process started before the end is a race; that none is left is not.
       run.starts = Number(started());
     }),
   );
@@ -341,17 +343,17 @@ const response: fc.Arbitrary<Json> = fc.constantFrom<Json>(
   '[[exit0]]',
 );
 
-function scriptOf(given: Json): readonly Word[] {
-  const word = (Object.keys(DIRECTIVES) as Word[]).find((candidate) => DIRECTIVES[candidate] === given);
+function scriptOf(response: Json): readonly Word[] {
+  const word = (Object.keys(DIRECTIVES) as Word[]).find((candidate) => DIRECTIVES[candidate] === response);
   return word ? [word] : [];
 }
 
-const reply = fc.record({ at: natural, response, keyed: fc.boolean() }).map(({ at, response: given, keyed }) =>
-  command(`reply ${JSON.stringify(given)} to run ${at}`, hasWaiting, async (model, world) => {
+const reply = fc.record({ at: natural, response, keyed: fc.boolean() }).map(({ at, response: value, keyed }) =>
+  command(`reply ${JSON.stringify(value)} to run ${at}`, hasWaiting, async (model, world) => {
     const waiting = model.runs.filter((run) => run.status === 'waiting_user');
     const run = pick(waiting, at);
-    // What is still to be played comes first, so that the model need not mix the two.
-    const said = run.script.length > 0 && scriptOf(given).length > 0 ? 'A' : given;
+    // The rest of the script runs first, so that the model need not mix the two.
+    const said = run.script.length > 0 && scriptOf(value).length > 0 ? 'A' : value;
     const sent: Reply = {
       interaction_id: pendingOf(run)?.id ?? '',
       response: said,
@@ -363,7 +365,7 @@ const reply = fc.record({ at: natural, response, keyed: fc.boolean() }).map(({ a
     });
     run.script = [...scriptOf(said), ...run.script];
     takeAnswer(run, 'answered', sent, false);
-    await world.settle(model);
+    await world.waitForRuns(model);
   }),
 );
 
@@ -385,7 +387,7 @@ function replyAgain({ idempotency_key: key, ...first }: Reply, id: string, how: 
   }
 }
 
-// To any question there ever was: pending ones are left to the command above.
+// For any earlier question: the command above handles pending ones.
 const lateReply = fc
   .record({
     at: natural,
@@ -401,8 +403,8 @@ const lateReply = fc
   })
   .map(({ at, question, how }) =>
     command(`late reply to run ${at}: ${how}`, hasRun, async (model, world) => {
-      const told = model.runs.filter(({ asked }) => asked.some(({ state }) => state !== 'pending'));
-      const run = pick(told.length > 0 && how !== 'of another run' ? told : model.runs, at);
+      const withResolved = model.runs.filter(({ asked }) => asked.some(({ state }) => state !== 'pending'));
+      const run = pick(withResolved.length > 0 && how !== 'of another run' ? withResolved : model.runs, at);
       const others = model.runs.filter((other) => other !== run).flatMap((other) => other.asked);
       const old = (how === 'of another run' ? others : run.asked).filter(
         ({ state }) => state !== 'pending' || how === 'of another run',
@@ -429,7 +431,7 @@ const finish = natural.map((at) =>
     if (code !== null) return world.refuses(run, code, () => world.bench.orchestrator.reply(run.id, sent));
     expect(await world.bench.orchestrator.reply(run.id, sent)).toMatchObject({ status: 'queued' });
     takeAnswer(run, 'answered', sent, true);
-    await world.settle(model);
+    await world.waitForRuns(model);
   }),
 );
 
@@ -447,7 +449,7 @@ const race = natural.map((at) =>
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     const winner = sent[outcomes.findIndex(({ status }) => status === 'fulfilled')] as Reply;
     takeAnswer(run, 'answered', winner, false);
-    await world.settle(model);
+    await world.waitForRuns(model);
   }),
 );
 
@@ -465,7 +467,7 @@ const cancel = fc.record({ at: natural, times: fc.constantFrom(1, 2) }).map(({ a
   }),
 );
 
-// Those whose time is over are decided by the policy; the others wait on, however late it is.
+// The policy decides expired ones; the others keep waiting, however late it is.
 function decideDue(model: Model, now: number): ModelRun[] {
   const due = model.runs.filter((run) => run.decides && (pendingOf(run)?.dueAt ?? Infinity) <= now);
   for (const run of due) takeAnswer(run, 'auto_decided', null, pendingOf(run)?.channel === 'conversation');
@@ -475,7 +477,7 @@ function decideDue(model: Model, now: number): ModelRun[] {
 const timeout = fc.constantFrom(1, 2, 4).map((steps) =>
   command(`${steps * STEP_SEC} s go by`, hasRun, async (model, world) => {
     world.time.advance(steps * STEP_SEC * 1000);
-    await world.settle(model, decideDue(model, world.time.now));
+    await world.waitForRuns(model, decideDue(model, world.time.now));
   }),
 );
 
@@ -486,7 +488,7 @@ const restart = fc
       await world.close(how);
       world.time.advance(steps * STEP_SEC * 1000);
       await world.open();
-      await world.settle(model, decideDue(model, world.time.now));
+      await world.waitForRuns(model, decideDue(model, world.time.now));
     }),
   );
 
@@ -512,7 +514,7 @@ test(
           }
         },
       ),
-      // Not biased: that makes short histories, and a short one meets little.
+      // Not biased: biased histories are short, and short ones cover little.
       { numRuns: RUNS, seed: SEED, endOnFailure: true, unbiased: true },
     );
   },

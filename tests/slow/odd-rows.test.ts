@@ -1,4 +1,4 @@
-// Rows that are JSON, but not of the shape that responses have: each is damage of its own row and breaks no list.
+// Rows that are JSON, but not of the shape of responses: each is damage of its own row and breaks no list.
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -47,7 +47,7 @@ beforeAll(async () => {
       permission: 'full',
       labels: { team: 'a' },
     });
-    expect(await bench.orchestrator.settled(id)).toMatchObject({ status: 'waiting_user' });
+    expect(await bench.orchestrator.waitUntilIdle(id)).toMatchObject({ status: 'waiting_user' });
     ids.push(id);
   }
   await bench.close();
@@ -61,7 +61,7 @@ afterAll(async () => {
   await served.close();
 });
 
-// Changes one row of the middle run, and takes it back afterwards.
+// Changes one row of the middle run, and restores it afterwards.
 async function changed(table: 'runs' | 'interactions', assignment: string, work: () => Promise<void>): Promise<void> {
   db.exec('PRAGMA foreign_keys = OFF');
   const before = db.prepare(`SELECT * FROM ${table} WHERE run_id = ?`).get(ids[1] ?? '') as Record<string, never>;

@@ -17,7 +17,7 @@ test.each([0, 5, 10, 15, 20, 30, 60])(
       execution_mode: 'interactive',
       permission: 'full',
     });
-    expect((await bench.orchestrator.settled(id)).status).toBe('waiting_user');
+    expect((await bench.orchestrator.waitUntilIdle(id)).status).toBe('waiting_user');
     const canceling = bench.orchestrator.cancel(id);
     for (let step = 0; step < steps; step += 1) await Promise.resolve();
     await bench.orchestrator.close();
@@ -55,12 +55,12 @@ test('a run is not deleted when a fork that will work in its folder is being sto
     execution_mode: 'auto',
     permission: 'full',
   });
-  expect((await bench.orchestrator.settled(id)).status).toBe('succeeded');
+  expect((await bench.orchestrator.waitUntilIdle(id)).status).toBe('succeeded');
   source = id;
   const { run_id: fork } = await bench.orchestrator.fork(id, { prompt: '[[answer More.]]' });
   source = '';
   expect(await deleting).toBe('SESSION_IN_USE');
-  expect((await bench.orchestrator.settled(fork)).status).toBe('succeeded');
+  expect((await bench.orchestrator.waitUntilIdle(fork)).status).toBe('succeeded');
   await bench.close();
 });
 
@@ -85,15 +85,15 @@ test('the home of a run that another continues is never moved by a delete that i
     permission: 'full',
     cwd,
   });
-  expect((await bench.orchestrator.settled(id)).status).toBe('succeeded');
+  expect((await bench.orchestrator.waitUntilIdle(id)).status).toBe('succeeded');
   const { run_id: continued } = await bench.orchestrator.continueFrom(id, { prompt: '[[answer More.]]' });
   await expect(bench.orchestrator.delete(id)).rejects.toMatchObject({
     code: 'SESSION_IN_USE',
     message: expect.stringContaining(`${continued} continues`) as string,
   });
-  // Its folder is put aside only when its rows are about to go.
+  // Its folder is moved away only just before its rows are deleted.
   expect(asked).toEqual([]);
   expect(existsSync(runFolder(join(root, 'data'), id).path)).toBe(true);
-  expect((await bench.orchestrator.settled(continued)).status).toBe('succeeded');
+  expect((await bench.orchestrator.waitUntilIdle(continued)).status).toBe('succeeded');
   await bench.close();
 });

@@ -1,4 +1,4 @@
-// A resumed engine that answers in another session is ended when that is seen, before it has done anything there.
+// A resumed engine that responds in another session is ended as soon as that is detected, before it has done anything.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ test.each(['codex', 'gemini', 'iflow', 'opencode'])(
     const root = createRoot();
     const bench = await openBench(root);
     const [gate, never] = [join(root, 'gate'), join(root, 'never.txt')];
-    // It would act as soon as the gate is there.
+    // It would act as soon as the file exists.
     const prompt =
       `[[ask Which?]][[othersession]][[tool until test -e ${gate}; do sleep 0.02; done; touch ` +
       `${never}]][[done 1]]`;
@@ -21,11 +21,11 @@ test.each(['codex', 'gemini', 'iflow', 'opencode'])(
       permission: 'full',
       runtime_options: { turn_timeout_sec: 20 },
     });
-    await bench.orchestrator.settled(runId);
-    const pending = await bench.data.store.loadPending(runId);
+    await bench.orchestrator.waitUntilIdle(runId);
+    const pending = await bench.data.store.loadPendingInteraction(runId);
     await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
-    await bench.orchestrator.settled(runId);
-    // With it: nothing of the tree is alive.
+    await bench.orchestrator.waitUntilIdle(runId);
+    // And with it all of its process tree.
     expect(await expectSound(bench, runId)).toMatchObject({
       status: 'failed',
       error: { code: 'SESSION_RESUME_FAILED' },

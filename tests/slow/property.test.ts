@@ -1,4 +1,4 @@
-// Whatever an engine prints: no throw, every byte covered exactly, the same events for any chunking.
+// For any output of an engine: no throw, every byte covered exactly, the same events for any chunking.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';

@@ -1,4 +1,4 @@
-// How a start recovers interrupted runs: nothing that their logs and files contain is lost.
+// How a start recovers interrupted runs: no content of their logs and files is lost.
 import { isFlush } from '../support/altered-store.js';
 import { newStatus } from '../store/conformance.js';
 import { spawn } from 'node:child_process';
@@ -27,7 +27,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// A store that stops taking changes from the one on that the test names, until it is mended.
+// A store that refuses changes from the one that the test names, until it is repaired.
 function failing(
   store: Store,
   isFirst: (change: RunAppend) => boolean,
@@ -58,7 +58,7 @@ async function waitingRun(bench: Bench, engine = 'codex') {
     execution_mode: 'interactive',
     permission: 'full',
   });
-  expect(await bench.orchestrator.settled(runId)).toMatchObject({ status: 'waiting_user' });
+  expect(await bench.orchestrator.waitUntilIdle(runId)).toMatchObject({ status: 'waiting_user' });
   return expectSound(bench, runId);
 }
 
@@ -68,7 +68,7 @@ describe.each(STAND_INS)('%s', (engine) => {
     const bench = await openBench(root);
     const waiting = await waitingRun(bench, engine);
     const other = await waitingRun(bench, engine);
-    const pending = await bench.data.store.loadPending(waiting.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
     await bench.close();
     rmSync(waiting.spec.home ?? '', { recursive: true });
     mkdirSync(waiting.spec.home ?? '');
@@ -121,16 +121,18 @@ describe.each(STAND_INS)('%s', (engine) => {
     });
     const retried = await again.orchestrator.retry(runId);
     expect(retried.spec.continue_from).toBe(runId);
-    await again.orchestrator.settled(retried.run_id);
+    await again.orchestrator.waitUntilIdle(retried.run_id);
     // It asks again, now in a way that can be answered.
     expect(await expectSound(again, retried.run_id)).toMatchObject({ status: 'waiting_user' });
-    expect((await again.data.store.loadPending(retried.run_id))?.question).toMatchObject({ prompt: 'Which?' });
+    expect((await again.data.store.loadPendingInteraction(retried.run_id))?.question).toMatchObject({
+      prompt: 'Which?',
+    });
     expect(startsIn(root).map(({ resumed }) => resumed)).toEqual([false, true]);
     await again.close();
   });
 });
 
-// A run as a crash leaves it: running, with a log that nobody has read.
+// A run after a crash: running, with an unread log.
 async function cutOff(bench: Bench, log: Buffer | string): Promise<RunRecord> {
   const run = await bench.orchestrator.create({ engine: 'codex', prompt: 'go on', execution_mode: 'interactive' });
   const applied = await applyRunEvent(bench.deps, run, { event: 'turn.started', facts: NO_FACTS, epoch: 1 });
@@ -154,7 +156,7 @@ describe('a start', () => {
       const waiting = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done 1]]' });
       await bench.close();
       const again = await openBench(root, { settings: { recovery: { queued } } });
-      await again.orchestrator.settled(waiting.run_id);
+      await again.orchestrator.waitUntilIdle(waiting.run_id);
       const interrupted = { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } };
       expect(await expectSound(again, running.run_id)).toMatchObject(interrupted);
       expect((await journalOf(again, running.run_id)).rasp.at(-1)?.data).toMatchObject({
@@ -178,14 +180,14 @@ describe('a start', () => {
     const bench = await openBench(root, { settings: { slots: 0 } });
     const { run_id: runId } = await cutOff(bench, 'a line\n');
     await bench.close();
-    // As a crash leaves them: what was gathered is not in them, and nobody has ended cleanly.
+    // As after a crash: buffered events are missing, and no process has ended cleanly.
     const files = ['rasp.jsonl', 'fcmp.jsonl'].map((name) => join(runFolder(bench.data.path, runId).path, name));
     for (const file of files) writeFileSync(file, '');
     rmSync(join(bench.data.path, 'exports.clean'));
     const seen: string[][] = [];
     const again = await openBench(root, {
       store: (store) => {
-        // After whoever writes the files has heard of it, too.
+        // Also after the writer of the files was notified.
         store.onCommitted(
           ({ status }) =>
             status === 'failed' && queueMicrotask(() => seen.push(files.map((file) => readFileSync(file, 'utf8')))),
@@ -271,7 +273,7 @@ describe('a start', () => {
     const chunk = recordedShape('codex', MB).stream;
     while (statSync(stdout).size < 60 * MB) appendFileSync(stdout, chunk);
     await bench.close();
-    // A crash leaves no sign of a clean end: the exports are looked at too.
+    // A crash leaves no mark of a clean shutdown: the exports are checked as well.
     rmSync(join(bench.data.path, 'exports.clean'));
     const child = spawn(process.execPath, ['--import', REPORT_PEAK, RECOVER, JSON.stringify({ root })], {
       stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
@@ -341,7 +343,7 @@ describe('a store that fails and works again', () => {
       time.advance(1000);
       return (await bench.data.store.loadRun(runId))?.status === 'failed';
     });
-    await orchestrator.settled(runId);
+    await orchestrator.waitUntilIdle(runId);
     expect(await expectSound(bench, runId)).toMatchObject({ error: { code: 'INTERNAL' } });
     await orchestrator.close();
     await bench.data.close();
@@ -364,7 +366,7 @@ describe('a store that fails and works again', () => {
       time.advance(100);
       return (await bench.data.store.loadRun(runId))?.status !== 'queued';
     });
-    await orchestrator.settled(runId);
+    await orchestrator.waitUntilIdle(runId);
     expect((await expectSound(bench, runId)).status).toBe('succeeded');
     await orchestrator.close();
     await bench.data.close();
@@ -381,7 +383,7 @@ describe('deleting', () => {
     await expect(bench.orchestrator.delete('run_none')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
     await bench.orchestrator.cancel(waiting.run_id);
     const { run_id: heir } = await bench.orchestrator.continueFrom(waiting.run_id, { prompt: '[[done 1]]' });
-    await bench.orchestrator.settled(heir);
+    await bench.orchestrator.waitUntilIdle(heir);
     await expect(bench.orchestrator.delete(waiting.run_id)).rejects.toMatchObject({ code: 'SESSION_IN_USE' });
     await expectSound(bench, waiting.run_id);
     await bench.orchestrator.delete(heir);
@@ -408,7 +410,7 @@ describe('admission', () => {
     await expect(bench.orchestrator.create({ engine: 'codex', prompt: '[[done 2]]' })).rejects.toMatchObject({
       code: 'QUEUE_FULL',
     });
-    const pending = await bench.data.store.loadPending(waiting.run_id);
+    const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
     expect(
       await bench.orchestrator.reply(waiting.run_id, {
         interaction_id: pending?.interaction_id ?? '',
@@ -416,8 +418,8 @@ describe('admission', () => {
       }),
     ).toMatchObject({ status: 'queued' });
     await bench.orchestrator.cancel(running);
-    expect(await bench.orchestrator.settled(queued)).toMatchObject({ status: 'succeeded' });
-    await bench.orchestrator.settled(waiting.run_id);
+    expect(await bench.orchestrator.waitUntilIdle(queued)).toMatchObject({ status: 'succeeded' });
+    await bench.orchestrator.waitUntilIdle(waiting.run_id);
     await bench.close();
   });
 });
@@ -425,7 +427,7 @@ describe('admission', () => {
 test('the result of a run is also a file, named by an event with its hash', async () => {
   const bench = await openBench(createRoot());
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: '[[done {"n":[1,"é"]}]]' });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   await expectSound(bench, runId);
   const path = join(runFolder(bench.data.path, runId).path, 'result.json');
   expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ n: [1, 'é'] });
@@ -449,7 +451,7 @@ test('a Gemini session id other than the chosen one is reported, and the handle 
     runtime: { findProgram: async () => [process.execPath, '-e', script, '--'], hasSession: async () => true },
   });
   const { run_id: runId } = await bench.orchestrator.create({ engine: 'gemini', prompt: 'x' });
-  const run = await bench.orchestrator.settled(runId);
+  const run = await bench.orchestrator.waitUntilIdle(runId);
   const warnings = (await journalOf(bench, runId)).rasp.filter(({ data }) => data['code'] === 'SESSION_ID_CHANGED');
   expect(warnings).toMatchObject([{ data: { message: expect.stringContaining(`the output names ${other}`) } }]);
   expect((await bench.data.store.loadHandle(run.request_id))?.handle_value).toBe(other);

@@ -27,12 +27,12 @@ async function play(bench: Bench, prompt: string, rest: object = {}): Promise<Ru
     permission: 'full',
     ...rest,
   });
-  await bench.orchestrator.settled(created.run_id);
+  await bench.orchestrator.waitUntilIdle(created.run_id);
   return expectSound(bench, created.run_id);
 }
 
 async function pendingOf(bench: Bench, { run_id: id }: RunRecord): Promise<InteractionRecord> {
-  const pending = await bench.data.store.loadPending(id);
+  const pending = await bench.data.store.loadPendingInteraction(id);
   expect(pending).not.toBeNull();
   return pending as InteractionRecord;
 }
@@ -40,7 +40,7 @@ async function pendingOf(bench: Bench, { run_id: id }: RunRecord): Promise<Inter
 async function answer(bench: Bench, waiting: RunRecord, response: Json): Promise<RunRecord> {
   const { interaction_id: id } = await pendingOf(bench, waiting);
   await bench.orchestrator.reply(waiting.run_id, { interaction_id: id, response });
-  await bench.orchestrator.settled(waiting.run_id);
+  await bench.orchestrator.waitUntilIdle(waiting.run_id);
   return expectSound(bench, waiting.run_id);
 }
 

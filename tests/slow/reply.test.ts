@@ -28,29 +28,29 @@ interface Scene {
   create(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
   pending(run: RunRecord): Promise<InteractionRecord>;
   reply(run: RunRecord, response: Json, rest?: Partial<Reply>): Promise<RunRecord>;
-  settled(run: RunRecord): Promise<RunRecord>;
+  waitUntilIdle(run: RunRecord): Promise<RunRecord>;
 }
 
 type Changes = Parameters<typeof openBench>[1];
 
 function sceneOf(bench: Bench, root: string, time: SimulatedTime): Scene {
-  const settled = async ({ run_id: id }: RunRecord) => {
-    await bench.orchestrator.settled(id);
+  const waitUntilIdle = async ({ run_id: id }: RunRecord) => {
+    await bench.orchestrator.waitUntilIdle(id);
     return expectSound(bench, id);
   };
   const pending = async ({ run_id: id }: RunRecord) => {
-    const found = await bench.data.store.loadPending(id);
-    expect(found).not.toBeNull();
-    return found as InteractionRecord;
+    const pending = await bench.data.store.loadPendingInteraction(id);
+    expect(pending).not.toBeNull();
+    return pending as InteractionRecord;
   };
   return {
     bench,
     root,
     time,
-    settled,
+    waitUntilIdle,
     pending,
     create: async (prompt, rest = {}) =>
-      settled(
+      waitUntilIdle(
         await bench.orchestrator.create({
           engine: 'codex',
           prompt,
@@ -63,7 +63,7 @@ function sceneOf(bench: Bench, root: string, time: SimulatedTime): Scene {
       const { interaction_id: id } =
         rest.interaction_id === undefined ? await pending(run) : { interaction_id: rest.interaction_id };
       await bench.orchestrator.reply(run.run_id, { response, ...rest, interaction_id: id });
-      return settled(run);
+      return waitUntilIdle(run);
     },
   };
 }
@@ -95,7 +95,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
 
-// What the engine was told in a turn.
+// The input of the engine in a turn.
 function promptOf(scene: Scene, start: number): string {
   const { argv, stdin } = startsIn(scene.root)[start] as LoggedStart;
   return (argv.at(-1) === '-' ? stdin : argv.at(-1)) ?? '';
@@ -114,12 +114,12 @@ async function pairOf(scene: Scene, run: RunRecord, type: string): Promise<JsonO
   return fcmp.slice(at, at + 2);
 }
 
-// The time of the pending question goes by.
+// Moves the time past the deadline of the pending question.
 async function decided(scene: Scene, waiting: RunRecord): Promise<RunRecord> {
   const { interaction_id: id } = await scene.pending(waiting);
   scene.time.advance(TIMEOUT_SEC * 1000);
   await until(async () => (await scene.bench.data.store.loadInteraction(id))?.state !== 'pending');
-  const run = await scene.settled(waiting);
+  const run = await scene.waitUntilIdle(waiting);
   expect(await scene.bench.data.store.loadInteraction(id)).toMatchObject({ state: 'auto_decided' });
   return run;
 }
@@ -136,7 +136,7 @@ describe('a reply', () => {
         actor,
       );
       expect(queued).toMatchObject({ status: 'queued', attempt_number: 2 });
-      expect(await scene.settled(waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2, result: 1 });
+      expect(await scene.waitUntilIdle(waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2, result: 1 });
       expect(await scene.bench.data.store.loadInteraction(id)).toMatchObject({
         state: 'answered',
         resolution: { response: 'Postgres', idempotency_key: 'k', finish: false, actor },
@@ -166,12 +166,12 @@ describe('a reply', () => {
       const { interaction_id: id } = await scene.pending(waiting);
       const reply: Reply = { interaction_id: id, response: { a: 1, b: [true, null] }, idempotency_key: 'k' };
       await scene.bench.orchestrator.reply(waiting.run_id, reply);
-      const after = await scene.settled(waiting);
+      const after = await scene.waitUntilIdle(waiting);
       expect(await scene.bench.orchestrator.reply(waiting.run_id, reply)).toEqual(after);
       expect(
         await scene.bench.orchestrator.reply(waiting.run_id, { ...reply, response: { b: [true, null], a: 1 } }),
       ).toEqual(after);
-      expect(await scene.settled(waiting)).toEqual(after);
+      expect(await scene.waitUntilIdle(waiting)).toEqual(after);
       expect(startsIn(scene.root)).toHaveLength(2);
     });
   });
@@ -268,12 +268,12 @@ describe('a reply', () => {
     ['a number', 42, '42'],
     ['null', null, 'null'],
     ['left empty', ' ', '(the answer was left empty)'],
-  ])('may be %s', async (_what, response, told) => {
+  ])('may be %s', async (_what, response, problem) => {
     await withScene(async (scene) => {
       const waiting = await scene.create(`${ASK}[[done 1]]`);
       const { interaction_id: id } = await scene.pending(waiting);
       expect((await scene.reply(waiting, response)).status).toBe('succeeded');
-      expect(promptOf(scene, 1)).toBe(told);
+      expect(promptOf(scene, 1)).toBe(problem);
       expect((await scene.bench.data.store.loadInteraction(id))?.resolution?.response).toEqual(response);
     });
   });
@@ -297,7 +297,7 @@ describe('a reply', () => {
       );
       expect(losers).toHaveLength(99);
       for (const { code } of losers) expect(ERRORS[code].http_status, code).toBe(409);
-      expect(await scene.settled(waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
+      expect(await scene.waitUntilIdle(waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
       expect(promptOf(scene, 1)).toBe(`answer ${winner}`);
       expect(startsIn(scene.root)).toHaveLength(2);
       expect((await typesOf(scene, waiting)).rasp.filter((type) => type === 'interaction.reply.accepted')).toHaveLength(
@@ -383,13 +383,13 @@ describe('when nobody answers in time', () => {
       const { due_at: due } = await scene.pending(waiting);
       const view = async () => viewRun(waiting, await scene.pending(waiting), scene.bench.deps.clock.now()).interaction;
       expect(await view()).toMatchObject({ overdue: false });
-      // Another run, so that the timer is there and fires.
+      // Another run, so that the timer exists and fires.
       const other = await scene.create(`${ASK}[[done 1]]`, { runtime_options: NOT_STRICT });
       scene.time.advance(10 * TIMEOUT_SEC * 1000);
       await until(async () => (await scene.bench.data.store.loadRun(other.run_id))?.status !== 'waiting_user');
-      await scene.settled(other);
+      await scene.waitUntilIdle(other);
       expect(scene.time.now).toBeGreaterThan(due);
-      expect(await scene.settled(waiting)).toEqual(waiting);
+      expect(await scene.waitUntilIdle(waiting)).toEqual(waiting);
       expect(await scene.pending(waiting)).toMatchObject({ state: 'pending', due_at: due, decides: false });
       expect(await view()).toMatchObject({ overdue: true, due_at: new Date(due).toISOString() });
       const late = await scene.pending(waiting);
@@ -401,7 +401,7 @@ describe('when nobody answers in time', () => {
   });
 
   test.each<[string, string, JsonObject, string, string]>([
-    ['engine_judgement: the engine is told that nobody answered', ASK, {}, 'engine_judgement', NOBODY_ANSWERED],
+    ['engine_judgement: the engine learns that nobody answered', ASK, {}, 'engine_judgement', NOBODY_ANSWERED],
     [
       'use_default: the default of the question is the answer',
       '[[answer {"ask_user":{"prompt":"Which?","default":"SQLite"}}]]',
@@ -410,18 +410,18 @@ describe('when nobody answers in time', () => {
       'SQLite',
     ],
     [
-      'use_default without a default: the engine is told that nobody answered',
+      'use_default without a default: the engine learns that nobody answered',
       ASK,
       { auto_decide_policy: 'use_default' },
       'engine_judgement',
       NOBODY_ANSWERED,
     ],
-  ])('a run that is not strict is decided by %s', async (_what, prompt, options, policy, told) => {
+  ])('a run that is not strict is decided by %s', async (_what, prompt, options, policy, decision) => {
     await withScene(async (scene) => {
       const waiting = await scene.create(prompt, { runtime_options: { ...NOT_STRICT, ...options } });
       const { interaction_id: id } = await scene.pending(waiting);
       expect(await decided(scene, waiting)).toMatchObject({ status: 'waiting_user', attempt_number: 2 });
-      expect(promptOf(scene, 1)).toBe(told);
+      expect(promptOf(scene, 1)).toBe(decision);
       expect(await pairOf(scene, waiting, 'interaction.auto_decide.timeout')).toMatchObject([
         { data: { interaction_id: id, resolution_mode: 'auto_decide_timeout', policy } },
         {
@@ -454,7 +454,7 @@ describe('when nobody answers in time', () => {
       });
       scene.time.advance(365 * 86_400_000);
       await new Promise((resolve) => setImmediate(resolve));
-      expect(await scene.settled(waiting)).toEqual(waiting);
+      expect(await scene.waitUntilIdle(waiting)).toEqual(waiting);
       expect(await scene.reply(waiting, 'a year later', { idempotency_key: 'k' })).toMatchObject({
         attempt_number: 2,
         status: 'succeeded',
@@ -482,7 +482,7 @@ describe('when nobody answers in time', () => {
       expect((await scene.reply(answered, 'late')).status).toBe('succeeded');
       scene.time.advance(365 * 86_400_000);
       await until(async () => (await scene.bench.data.store.loadRun(silent.run_id))?.status !== 'waiting_user');
-      expect((await scene.settled(silent)).status).toBe('succeeded');
+      expect((await scene.waitUntilIdle(silent)).status).toBe('succeeded');
     });
   });
 
@@ -491,7 +491,7 @@ describe('when nobody answers in time', () => {
       const waiting = await scene.create(ASK, { runtime_options: NOT_STRICT });
       scene.time.advance((TIMEOUT_SEC - 60) * 1000);
       await new Promise((resolve) => setImmediate(resolve));
-      expect(await scene.settled(waiting)).toEqual(waiting);
+      expect(await scene.waitUntilIdle(waiting)).toEqual(waiting);
       expect((await decided(scene, waiting)).attempt_number).toBe(2);
     });
   });
@@ -508,11 +508,11 @@ describe('when nobody answers in time', () => {
     time.advance(TIMEOUT_SEC * 1000);
     const after = await open();
     await until(async () => (await after.bench.data.store.loadRun(waiting.run_id))?.status !== 'waiting_user');
-    expect(await after.settled(waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
+    expect(await after.waitUntilIdle(waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
     expect(
       (await typesOf(after, waiting)).rasp.filter((type) => type === 'interaction.auto_decide.timeout'),
     ).toHaveLength(1);
-    expect((await after.settled(strict)).status).toBe('waiting_user');
+    expect((await after.waitUntilIdle(strict)).status).toBe('waiting_user');
     expect(startsIn(root)).toHaveLength(3);
     await after.bench.close();
   });
@@ -527,7 +527,7 @@ describe('when nobody answers in time', () => {
     await before.bench.close();
     time.advance((TIMEOUT_SEC / 2) * 1000);
     const after = await open();
-    expect((await after.settled(waiting)).status).toBe('waiting_user');
+    expect((await after.waitUntilIdle(waiting)).status).toBe('waiting_user');
     expect(await decided(after, waiting)).toMatchObject({ status: 'succeeded', attempt_number: 2 });
     await after.bench.close();
   });
@@ -595,7 +595,7 @@ describe('creating a run', () => {
         scene.bench.orchestrator.create({ ...request, labels: { b: '2', a: '1' } }),
       ]);
       expect(second.run_id).toBe(first.run_id);
-      const ended = await scene.settled(first);
+      const ended = await scene.waitUntilIdle(first);
       expect(await scene.bench.orchestrator.create(request)).toEqual(ended);
       expect(startsIn(scene.root)).toHaveLength(1);
       expect(await scene.bench.data.store.listRuns({ limit: 10 })).toHaveLength(1);
@@ -607,7 +607,7 @@ describe('creating a run', () => {
       const cwd = join(scene.root, 'work');
       mkdirSync(cwd);
       const request: CreateRunRequest = { ...base, cwd, request_id: 'req' };
-      const ended = await scene.settled(await scene.bench.orchestrator.create(request));
+      const ended = await scene.waitUntilIdle(await scene.bench.orchestrator.create(request));
       rmSync(cwd, { recursive: true });
       expect(await scene.bench.orchestrator.create(request)).toEqual(ended);
     });
@@ -615,7 +615,7 @@ describe('creating a run', () => {
 
   test('twice with one request id and another body is refused with REQUEST_ID_CONFLICT', async () => {
     await withScene(async (scene) => {
-      await scene.settled(await scene.bench.orchestrator.create({ ...base, request_id: 'req' }));
+      await scene.waitUntilIdle(await scene.bench.orchestrator.create({ ...base, request_id: 'req' }));
       await expectRefusal(scene, 'REQUEST_ID_CONFLICT', () =>
         scene.bench.orchestrator.create({ ...base, prompt: 'other', request_id: 'req' }),
       );
@@ -642,7 +642,7 @@ describe('a turn', () => {
     execution_mode: 'interactive',
     permission: 'full',
   };
-  // Lines on stderr that repeat the message are held back in the conversation until the turn goes on or ends.
+  // Lines on stderr that repeat the message are held back in the conversation until the turn continues or ends.
   const ECHO = '[[answer stand-in: line 1 of 2]][[answer stand-in: line 2 of 2]][[sleep 50]][[stderr 2]][[hang]]';
   const schema = { type: 'object', required: ['n'], properties: { n: { type: 'number' } } };
 
@@ -687,7 +687,7 @@ describe('a turn', () => {
       await until(() => startsIn(scene.root).length === 1);
       await scene.time.armed(1_000_000);
       scene.time.advance(1_000_000);
-      expect(await scene.settled(run)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
+      expect(await scene.waitUntilIdle(run)).toMatchObject({ status: 'failed', error: { code: 'TURN_TIMEOUT' } });
     });
   });
 
@@ -699,12 +699,15 @@ describe('a turn', () => {
       });
       await until(() => startsIn(scene.root).length === 1);
       const status = async () => (await scene.bench.data.store.loadRun(run.run_id))?.status;
-      // It may print something yet, and then its time begins again.
+      // It may still print something, and then its time starts again.
       await until(async () => {
         scene.time.advance(100_000);
         return (await status()) !== 'running';
       });
-      expect(await scene.settled(run)).toMatchObject({ status: 'failed', error: { code: 'ENGINE_IDLE_TIMEOUT' } });
+      expect(await scene.waitUntilIdle(run)).toMatchObject({
+        status: 'failed',
+        error: { code: 'ENGINE_IDLE_TIMEOUT' },
+      });
     });
   });
 
@@ -723,7 +726,7 @@ describe('a turn', () => {
         await asked;
         const canceled = await scene.bench.orchestrator.cancel(run.run_id);
         latch.emit('go');
-        expect(await scene.settled(run)).toEqual(canceled);
+        expect(await scene.waitUntilIdle(run)).toEqual(canceled);
         expect(canceled.status).toBe('canceled');
       },
       { runtime: { findProgram } },
@@ -738,7 +741,7 @@ describe('a turn', () => {
             scene.bench.orchestrator.create({ ...hanging, prompt }),
           ),
         );
-        const ended = await Promise.all(runs.toReversed().map((run) => scene.settled(run)));
+        const ended = await Promise.all(runs.toReversed().map((run) => scene.waitUntilIdle(run)));
         expect(ended.map(({ status, result }) => [status, result])).toEqual([
           ['succeeded', 3],
           ['succeeded', 2],

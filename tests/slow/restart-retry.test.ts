@@ -19,7 +19,7 @@ import { startServer } from '../support/served-process.js';
 const RETRY: RecoverySettings = { queued: 'fail', running: 'retry' };
 const INTERRUPTED = { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } };
 
-// A run as a crash leaves it: running, and nobody runs it.
+// A run after a crash: running, without a process.
 async function cutOff(
   bench: Bench,
   { engine = 'codex', before = [], ...spec }: { engine?: string; before?: readonly RaspDraft[]; retryOf?: string } = {},
@@ -54,7 +54,7 @@ describe('after a start with recovery.running="retry"', () => {
       const bench = await openBench(root, { settings: { recovery: RETRY } });
       const [retry, ...others] = await retriesOf(bench, id);
       expect(others).toEqual([]);
-      await bench.orchestrator.settled(retry?.run_id ?? '');
+      await bench.orchestrator.waitUntilIdle(retry?.run_id ?? '');
       expect(await expectSound(bench, retry?.run_id ?? '')).toMatchObject({
         status: 'succeeded',
         spec: { engine: 'codex', prompt: '[[done 1]]', labels: { team: 'a' } },
@@ -83,7 +83,7 @@ describe('after a start with recovery.running="retry"', () => {
           throw new Error('the process is gone');
         },
       });
-      // What was stored before the end is found to be done.
+      // The data stored before the end counts as done.
       await Orchestrator.open(
         { ...bench.deps, store: crashing },
         { slots: 0, recovery: RETRY, onFailure: () => {} },
@@ -96,7 +96,7 @@ describe('after a start with recovery.running="retry"', () => {
     const again = await openBench(root, { settings: { recovery: RETRY } });
     const retries = await retriesOf(again, id);
     expect(retries).toHaveLength(1);
-    await again.orchestrator.settled(retries[0]?.run_id ?? '');
+    await again.orchestrator.waitUntilIdle(retries[0]?.run_id ?? '');
     expect(await again.data.store.loadRun(retries[0]?.run_id ?? '')).toMatchObject({ status: 'succeeded' });
     await again.close();
   });
@@ -239,12 +239,12 @@ test('a server drains at SIGTERM: it refuses replies and new work, finishes turn
     refusal,
   );
   expect(await post('/v1/runs', { engine: 'rehearsal', prompt: 'x' })).toEqual(refusal);
-  // A command is told the same, and not that the data directory is in use.
+  // A command gets the same error, and not that the data directory is in use.
   expect(await parley(site, ['reply', waiting, 'x'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('is shutting down') as string,
   });
-  // What is there can still be read, and the question is still open.
+  // Existing data can still be read, and the question is still open.
   expect((await server.client.get(running)).status).toBe('running');
   expect((await server.client.interaction(waiting)).state).toBe('pending');
   server.child.kill('SIGTERM');

@@ -1,5 +1,5 @@
-// A resumed turn that fails before its session is confirmed has failed to resume, whatever went wrong; the details name
-// the cause.
+// A resumed turn that fails before its session is confirmed has failed to resume, for any reason; the details name the
+// cause.
 import { chmodSync, copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,7 +16,7 @@ interface Waiting {
   readonly run: RunRecord;
   // A copy of the engine's program, for the test to damage.
   readonly program: string;
-  // Set by the test: what the preparation of the next turn throws.
+  // Set by the test: the error that the preparation of the next turn throws.
   failing: Error | null;
   answer(): Promise<RunRecord>;
 }
@@ -48,7 +48,7 @@ async function waitWith(engine: string, rest: object = {}): Promise<Waiting> {
     permission: 'full',
     ...rest,
   });
-  const run = await bench.orchestrator.settled(created.run_id);
+  const run = await bench.orchestrator.waitUntilIdle(created.run_id);
   expect(run).toMatchObject({ status: 'waiting_user' });
   return Object.assign(waiting, {
     bench,
@@ -56,9 +56,9 @@ async function waitWith(engine: string, rest: object = {}): Promise<Waiting> {
     run,
     program,
     answer: async () => {
-      const pending = await bench.data.store.loadPending(run.run_id);
+      const pending = await bench.data.store.loadPendingInteraction(run.run_id);
       await bench.orchestrator.reply(run.run_id, { interaction_id: pending?.interaction_id ?? '', response: 'A' });
-      await bench.orchestrator.settled(run.run_id);
+      await bench.orchestrator.waitUntilIdle(run.run_id);
       return expectSound(bench, run.run_id);
     },
   });
@@ -159,6 +159,6 @@ test('a first turn keeps its own code', async () => {
   chmodSync(join(root, 'codex'), 0o644);
   const bench = await openBench(root, { runtime: { findProgram: async () => [join(root, 'codex')] } });
   const { run_id: id } = await bench.orchestrator.create({ engine: 'codex', prompt: 'x' });
-  expect((await bench.orchestrator.settled(id)).error).toMatchObject({ code: 'ENGINE_NOT_FOUND' });
+  expect((await bench.orchestrator.waitUntilIdle(id)).error).toMatchObject({ code: 'ENGINE_NOT_FOUND' });
   await bench.close();
 });

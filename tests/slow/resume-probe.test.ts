@@ -27,7 +27,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-// A codex that answers its help by this shell script.
+// A codex whose help is this shell script.
 function createPlace(script: string): Place {
   const root = createRoot();
   const [bin, log] = [join(root, 'codex'), join(root, 'calls')];
@@ -64,7 +64,7 @@ function writeProgram(path: string, script: string): void {
   chmodSync(path, 0o755);
 }
 
-// Runs go to the stand-in; the probe goes to the program of the place.
+// Runs use the stand-in; the probe uses the program at this path.
 async function openProbed(place: Place, knowledge: EngineKnowledge, sticky = false): Promise<Bench> {
   const bench = await openBench(place.root, {
     sticky,
@@ -84,11 +84,11 @@ describe('stored facts about a program', () => {
     const place = createPlace(RESUMES);
     const knowledge = place.knowledge();
     expect(knowledge.known(CODEX)).toBeNull();
-    const found = await Promise.all([knowledge.learn(CODEX), knowledge.learn(CODEX), knowledge.learn(CODEX)]);
-    expect(found).toEqual(Array.from({ length: 3 }, () => ({ version: '9.9.9', resumes: true, problem: null })));
+    const knownProbes = await Promise.all([knowledge.learn(CODEX), knowledge.learn(CODEX), knowledge.learn(CODEX)]);
+    expect(knownProbes).toEqual(Array.from({ length: 3 }, () => ({ version: '9.9.9', resumes: true, problem: null })));
     await knowledge.close();
     expect(place.calls()).toBe(1);
-    expect(place.knowledge().known(CODEX)).toEqual(found[0]);
+    expect(place.knowledge().known(CODEX)).toEqual(knownProbes[0]);
   });
 
   test('a program that was changed is probed again', async () => {
@@ -160,7 +160,7 @@ describe('a run', () => {
         prompt: '[[ask Which?|A|B]]',
         execution_mode: 'interactive',
       });
-      await bench.orchestrator.settled(id);
+      await bench.orchestrator.waitUntilIdle(id);
       expect((await expectSound(bench, id)).status).toBe('waiting_user');
       expect(await warningsOf(bench, id)).toEqual([expect.stringContaining('ended with code 3')]);
       const { rasp } = await journalOf(bench, id);
@@ -180,15 +180,15 @@ describe('a run', () => {
         prompt: '[[done 1]]',
         execution_mode: mode,
       });
-      await bench.orchestrator.settled(id);
+      await bench.orchestrator.waitUntilIdle(id);
       expect(await warningsOf(bench, id)).toEqual([]);
     }
   });
 
-  // A probe that never ends at all: creation cannot have waited for it.
+  // A probe that never ends: creation cannot have waited for it.
   test('is created without waiting for its probe', async () => {
     const bench = await openBench(createRoot(), {
-      settings: { plays: false },
+      settings: { runsTurns: false },
       runtime: { knownResume: () => null, probeResume: () => new Promise(() => {}) },
     });
     closing.push(() => bench.close());
@@ -206,7 +206,7 @@ describe('a run', () => {
       prompt: '[[done 1]]',
       execution_mode: 'interactive',
     });
-    expect((await bench.orchestrator.settled(id)).status).toBe('succeeded');
+    expect((await bench.orchestrator.waitUntilIdle(id)).status).toBe('succeeded');
     expect(await warningsOf(bench, id)).toEqual([expect.stringContaining('has not ended within 3 s')]);
   });
 });

@@ -9,7 +9,7 @@ import { Gate } from '../support/gate.js';
 import { createRoot, expectSound, journalOf, openBench, startsIn, type Bench } from '../support/orchestrated.js';
 import { STAND_INS, type StandIn } from '../support/stand-in.js';
 
-// Where each engine names its session in what it prints, and what stands in its argv for a resume and nowhere else.
+// The member in which each engine prints its session, and the argument that only a resume has.
 const NAMED: Record<StandIn, { stream: 'stdout' | 'stderr'; id: RegExp; resume: (session: string) => string[] }> = {
   codex: {
     stream: 'stdout',
@@ -46,14 +46,14 @@ async function run(bench: Bench, engine: string, prompt: string, rest: object = 
     permission: 'full',
     ...rest,
   });
-  await bench.orchestrator.settled(created.run_id);
+  await bench.orchestrator.waitUntilIdle(created.run_id);
   return expectSound(bench, created.run_id);
 }
 
 async function answer(bench: Bench, waiting: RunRecord, response: string): Promise<RunRecord> {
-  const pending = await bench.data.store.loadPending(waiting.run_id);
+  const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
   await bench.orchestrator.reply(waiting.run_id, { interaction_id: pending?.interaction_id ?? '', response });
-  await bench.orchestrator.settled(waiting.run_id);
+  await bench.orchestrator.waitUntilIdle(waiting.run_id);
   return expectSound(bench, waiting.run_id);
 }
 
@@ -66,7 +66,7 @@ describe.each(STAND_INS)('%s', (engine) => {
         '[[ask Which database?|Postgres|SQLite]][[answer Done with it.]][[done {"ok":true}]]',
       );
       expect(waiting).toMatchObject({ status: 'waiting_user', attempt_number: 1 });
-      const pending = await bench.data.store.loadPending(waiting.run_id);
+      const pending = await bench.data.store.loadPendingInteraction(waiting.run_id);
       expect(pending?.question).toMatchObject({ kind: 'choose_one', prompt: 'Which database?' });
       const handle = await bench.data.store.loadHandle(waiting.request_id);
       expect(waiting.epoch).toBe(1);
@@ -190,7 +190,8 @@ test('never more engines work at once than there are slots', async () => {
         runs.push(
           await bench.orchestrator.create({ engine: 'codex', prompt: '[[answer here]][[sleep 60]][[done 1]]' }),
         );
-      for (const { run_id: runId } of runs) expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
+      for (const { run_id: runId } of runs)
+        expect((await bench.orchestrator.waitUntilIdle(runId)).status).toBe('succeeded');
       expect(Math.max(...counts)).toBe(2);
     },
     { settings: { slots: 2 } },
@@ -218,16 +219,16 @@ test('an engine pauses while its output is not stored, and continues afterwards'
       });
       await held.opened;
       const { stdout } = runFolder(bench.data.path, runId).attempt(1).logs;
-      // Until it stays as it is, round after round.
+      // Until the size stays the same for many rounds.
       for (let size = -1, rounds = 0; rounds < 20_000;) {
-        const found = statSync(stdout).size;
-        rounds = found === size && found > 100_000 ? rounds + 1 : 0;
-        size = found;
+        const current = statSync(stdout).size;
+        rounds = current === size && current > 100_000 ? rounds + 1 : 0;
+        size = current;
         await new Promise((resolve) => setImmediate(resolve));
       }
       const before = statSync(stdout).size;
       gate.open();
-      expect((await bench.orchestrator.settled(runId)).status).toBe('succeeded');
+      expect((await bench.orchestrator.waitUntilIdle(runId)).status).toBe('succeeded');
       expect(statSync(stdout).size).toBeGreaterThan(4 * before);
       await expectSound(bench, runId);
     },

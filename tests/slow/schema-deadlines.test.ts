@@ -16,11 +16,11 @@ function doubling(depth: number, keyword: 'allOf' | 'anyOf'): object {
   return { $defs: { ...Object.fromEntries(steps), [`s${depth}`]: { type: 'string' } }, $ref: '#/$defs/s0' };
 }
 
-// Schemas that differ and all miss the quick deadline.
+// Different schemas that all miss the quick deadline.
 const slowSchema = (index: number) => ({ pattern: `^(a+)+${index}$` });
 
-// How often the event loop turned while the work was under way. Work on this thread would leave it no turn; a busy
-// machine only makes each turn slower.
+// How many event-loop ticks passed during the work. Work on this thread would allow none; a busy machine only makes
+// each tick slower.
 async function countTurns<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly turns: number }> {
   let turns = 0;
   let isOver = false;
@@ -102,8 +102,7 @@ describe('hostile schemas', () => {
         .explainValue({ schema: { const: 2 }, value: 2, name: phrase('result'), mustRun: true })
         .then(() => order.push('turn'));
       await Promise.all([other, turn]);
-      // At most two of the twelve are ahead: the one under way, and one whose turn comes before that of the other
-      // caller.
+      // At most two of the twelve are ahead: the running one, and one whose turn comes before that of the other caller.
       expect(order.filter((each) => each !== 'hostile')).toEqual(['turn', 'other']);
       expect(order.length).toBeLessThanOrEqual(4);
       await Promise.all(flood);
@@ -115,7 +114,7 @@ describe('hostile schemas', () => {
     const check = (index: number, caller: string) =>
       own.explainSchema({ const: index }, caller).catch(({ code }: { code: string }) => code);
     const checks = [...Array.from({ length: 4 }, (_, index) => check(index, 'hostile')), check(9, 'other')];
-    // The first is under way, two wait.
+    // The first is running, two wait.
     expect(await Promise.all(checks)).toEqual([null, null, null, 'QUEUE_FULL', null]);
   });
 

@@ -47,7 +47,7 @@ async function withScene(work: (scene: Scene) => Promise<void>, deps: Partial<Or
         .filter(({ event }) => event.type === type)
         .map(({ data }) => data as JsonObject),
     ended: async ({ run_id: id }) => {
-      await bench.orchestrator.settled(id);
+      await bench.orchestrator.waitUntilIdle(id);
       return expectSound(bench, id);
     },
   });
@@ -82,7 +82,7 @@ test.each(['codex', 'gemini', 'codex-app-server'])(
         payload: { type: 'run.silent', run_id: created.run_id, status: 'running', silent_since: since, error: null },
       });
       expect(await bench.data.store.countDeliveries()).toMatchObject({ pending: 1 });
-      // Hours later it is still at work, and nothing is reported again.
+      // Hours later it is still running, and nothing is reported again.
       time.advance(2 * NOTICE_MS);
       expect((await view(created)).silent_since).toBe(since);
       writeFileSync(gate, '');
@@ -101,8 +101,8 @@ test('codex-app-server: an approved command counts as running in the turn after 
       execution_mode: 'interactive',
     } as const;
     const { run_id: id } = await bench.orchestrator.create(request);
-    const waiting = await bench.orchestrator.settled(id);
-    const pending = await bench.data.store.loadPending(id);
+    const waiting = await bench.orchestrator.waitUntilIdle(id);
+    const pending = await bench.data.store.loadPendingInteraction(id);
     await bench.orchestrator.reply(id, {
       interaction_id: pending?.interaction_id ?? '',
       response: { decision: 'approve' },

@@ -1,5 +1,5 @@
-// The short form of the soak (`npm run bench -- soak` is the long one): a server that has played a hundred runs before
-// twenty clients has closed every file that it opened, and nobody missed an event or got one twice.
+// The short form of the soak (`npm run bench -- soak` is the long one): a server that has run a hundred runs for twenty
+// clients has closed every file that it opened, and no client missed an event or received one twice.
 import { expect, test } from 'vitest';
 import soak from '../../bench/lib/soak-server.mjs';
 
@@ -19,7 +19,7 @@ test(`${RUNS} runs through one server leave no file open and lose no event at ${
   });
   expect(summary.events).toBeGreaterThan(5 * RUNS);
   expect(summary.fdsAfter, summary.verdict).toBeLessThanOrEqual(summary.fdsBefore);
-  // It was looked at while it worked, and had its clients then.
+  // The sample was taken while it ran with its clients.
   expect(samples.length).toBeGreaterThan(2);
   expect(Math.max(...samples.map(({ fds }) => fds))).toBeGreaterThan(summary.fdsBefore + CLIENTS);
 });

@@ -1,4 +1,4 @@
-// A data directory of the previous version is brought up to date by starting a server on it, and nothing in it is lost.
+// A data directory of the previous version is migrated by starting a server on it, and nothing in it is lost.
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Each check of verify finds the tampering it is there for, and the others do not complain wrongly.
+// Each check of verify finds the tampering that it is for, and the others report nothing false.
 import { appendFileSync, cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -32,7 +32,7 @@ beforeAll(async () => {
   });
   runId = created;
   await bench.orchestrator.quiet();
-  const pending = await bench.data.store.loadPending(runId);
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(
     runId,
     { interaction_id: pending?.interaction_id ?? '', response: 'B' },
@@ -57,7 +57,7 @@ beforeAll(async () => {
   await bench.close();
 });
 
-// What is found in a copy after something was done to it: check by check, what is wrong.
+// The findings in a copy after a change, check by check.
 async function find(
   tamper: (place: { data: string; folder: ReturnType<typeof runFolder>; db: Database }) => void,
   id = runId,
@@ -85,7 +85,7 @@ function flipByte(path: string, at: number): void {
   writeFileSync(path, bytes);
 }
 
-// Rewrites the stored text where something stands for the first time.
+// Rewrites the first match in the stored text.
 function rewrite(db: Database, protocol: 'rasp' | 'fcmp', from: string | RegExp, to: string): void {
   const rows = db
     .prepare('SELECT rowid AS id, body FROM segments WHERE run_id = ? AND protocol = ? ORDER BY seq_from')
@@ -120,7 +120,7 @@ test('a byte in a packed piece of the journal, and its stored length', async () 
     packed: number;
   }[];
   expect(pieces.length).toBeGreaterThan(1);
-  const found = async (): Promise<string[]> => {
+  const problems = async (): Promise<string[]> => {
     const reader = await openForReading(data);
     const run = await reader?.store.loadRun(id);
     if (!reader || !run) throw new Error('the run is gone');
@@ -128,7 +128,7 @@ test('a byte in a packed piece of the journal, and its stored length', async () 
     await reader.close();
     return checks.filter(({ ok }) => !ok).map(({ name }) => name);
   };
-  expect(await found()).toEqual([]);
+  expect(await problems()).toEqual([]);
   const missed: string[] = [];
   for (const { id: row, body, packed } of pieces) {
     const update = db.prepare('UPDATE segments SET body = ?, packed = ? WHERE rowid = ?');
@@ -136,21 +136,21 @@ test('a byte in a packed piece of the journal, and its stored length', async () 
       const flipped = Buffer.from(body);
       flipped[at] = (flipped[at] ?? 0) ^ 0x10;
       update.run(flipped, packed, row);
-      if (!saysTheSame({ body, packed }, flipped) && (await found()).length === 0)
+      if (!saysTheSame({ body, packed }, flipped) && (await problems()).length === 0)
         missed.push(`byte ${at} of row ${row}`);
     }
     for (const length of [0, packed - 1, packed + 1, 2 ** 40, 2n ** 62n, -(2n ** 62n)]) {
       update.run(body, length, row);
-      if ((await found()).length === 0) missed.push(`length ${length} of row ${row}`);
+      if ((await problems()).length === 0) missed.push(`length ${length} of row ${row}`);
     }
     update.run(body, packed, row);
   }
   expect(missed).toEqual([]);
-  expect(await found()).toEqual([]);
+  expect(await problems()).toEqual([]);
   db.close();
 });
 
-// A copy with a file that ends early; `write` writes the rest of it.
+// A copy with a truncated file; `write` writes the rest of it.
 async function openShort(): Promise<{ data: string; path: string; write: () => void }> {
   const data = join(createRoot(), 'data');
   cpSync(join(original, 'data'), data, { recursive: true });
@@ -176,8 +176,8 @@ test('files that are a moment behind are waited for while somebody writes them, 
     return [checks.filter(({ ok }) => !ok).map(({ name }) => name), waits];
   };
   expect(await verify(() => false, never)).toEqual([['files'], 0]);
-  const [found, waits] = await verify(() => true, never);
-  expect([found, waits > 10 && waits < 100]).toEqual([['files'], true]);
+  const [first, waits] = await verify(() => true, never);
+  expect([first, waits > 10 && waits < 100]).toEqual([['files'], true]);
   expect(
     await verify(
       () => true,
@@ -185,9 +185,9 @@ test('files that are a moment behind are waited for while somebody writes them, 
     ),
   ).toEqual([[], 3]);
   truncateSync(path, 10);
-  // Written, and its writer is gone, just after it was read.
+  // Written completely, and its writer exits just after it was read.
   expect(await verify(() => (write(), false), never)).toEqual([[], 0]);
-  // Changed is not behind: nothing is waited for.
+  // A changed file is not late: nothing is waited for.
   flipByte(path, 10);
   expect(await verify(() => true, never)).toEqual([['files'], 0]);
   await reader.close();
@@ -232,8 +232,8 @@ test('a log that is too short, too long or missing', async () => {
     (log: string) => appendFileSync(log, 'more'),
     (log: string) => rmSync(log),
   ]) {
-    const found = await find(({ folder }) => tamper(folder.attempt(2).logs.stdout));
-    expect(found).toEqual({
+    const problems = await find(({ folder }) => tamper(folder.attempt(2).logs.stdout));
+    expect(problems).toEqual({
       hashes: expect.stringMatching(/turn 2 stdout: the log has \d+ bytes, but \d+ were read/) as string,
       cover: expect.stringMatching(/turn 2 stdout: events cover/) as string,
     });
@@ -241,18 +241,18 @@ test('a log that is too short, too long or missing', async () => {
 });
 
 test('a word in a stored event', async () => {
-  const found = await find(({ db }) => rewrite(db, 'rasp', /(?<=message.*)Hello\./, 'Hallo.'));
-  expect(Object.keys(found)).toEqual(['digest', 'conversation', 'files']);
+  const problems = await find(({ db }) => rewrite(db, 'rasp', /(?<=message.*)Hello\./, 'Hallo.'));
+  expect(Object.keys(problems)).toEqual(['digest', 'conversation', 'files']);
   expect(Object.keys(await find(({ db }) => rewrite(db, 'rasp', 'Hello.', 'Hallo.')))).toEqual([
     'digest',
     'rows',
     'conversation',
     'files',
   ]);
-  expect(found['digest']).toMatch(
+  expect(problems['digest']).toMatch(
     /the stored events have the digest [0-9a-f]{64}, but the row of the run says [0-9a-f]{64}/,
   );
-  expect(found['files']).toMatch(/rasp\.jsonl differs from the database/);
+  expect(problems['files']).toMatch(/rasp\.jsonl differs from the database/);
 });
 
 test('a word in what people are shown', async () => {
@@ -278,17 +278,19 @@ test('an event that was removed, alone or with all that was stored beside it', a
 });
 
 test('an event in the wrong order of time', async () => {
-  const found = await find(({ db }) => rewrite(db, 'rasp', /"ts":"\d{4}(?=[^\n]*agent\.message\.final)/, '"ts":"1999'));
-  expect(found['order']).toMatch(/event \d+ is dated earlier than the event before it/);
-  expect(found).not.toHaveProperty('form');
+  const problems = await find(({ db }) =>
+    rewrite(db, 'rasp', /"ts":"\d{4}(?=[^\n]*agent\.message\.final)/, '"ts":"1999'),
+  );
+  expect(problems['order']).toMatch(/event \d+ is dated earlier than the event before it/);
+  expect(problems).not.toHaveProperty('form');
 });
 
 test('an event that is no event, and one that is not even JSON', async () => {
-  const found = await find(({ db }) =>
+  const problems = await find(({ db }) =>
     rewrite(db, 'rasp', '"protocol_version":"rasp/1.0"', '"protocol_version":"rasp/9.9"'),
   );
-  expect(found['form']).toMatch(/event 1: .*protocol_version/);
-  expect(found).toHaveProperty('digest');
+  expect(problems['form']).toMatch(/event 1: .*protocol_version/);
+  expect(problems).toHaveProperty('digest');
   expect(await find(({ db }) => rewrite(db, 'rasp', '{"protocol_version"', '{protocol_version'))).toEqual({
     journal: 'event 1 is not JSON',
   });
@@ -307,10 +309,12 @@ test('a status, an error or a result that contradicts the events', async () => {
 });
 
 test('a step that the chart does not have', async () => {
-  const found = await find(({ db }) =>
+  const problems = await find(({ db }) =>
     rewrite(db, 'rasp', '"trigger":"turn.needs_input"', '"trigger":"turn.succeeded"'),
   );
-  expect(found['chart']).toMatch(/the chart has no step from running for "running to waiting_user by turn\.succeeded"/);
+  expect(problems['chart']).toMatch(
+    /the chart has no step from running for "running to waiting_user by turn\.succeeded"/,
+  );
 });
 
 test('a head that was rewritten', async () => {
@@ -428,7 +432,7 @@ test('a live run is checked at one point in time while it stores more events', a
   const reader = await openForReading(data);
   const run = await reader?.store.loadRun(runId);
   if (!reader || !run) throw new Error('the run is gone');
-  // The row as it was when half of the journal was stored.
+  // The row at the time when half of the journal was stored.
   const early = { ...run, status: 'running', heads: { ...run.heads, rasp_seq: 5, fcmp_seq: 4 } } as typeof run;
   expect((await verifyRun(reader.store, data, early)).filter(({ ok }) => !ok)).toEqual([]);
   await reader.close();

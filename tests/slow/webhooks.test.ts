@@ -1,5 +1,5 @@
-// Webhooks of a real server: what arrives, that it can be checked, and that neither a receiver that fails nor a server
-// that is killed loses or doubles a transition.
+// Webhooks of a real server: their content, their signature, and that neither a failing receiver nor a killed server
+// loses or duplicates a transition.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -36,7 +36,7 @@ interface Post {
   answer(status: number): void;
 }
 
-// Each post waits until the test has taken it and answered.
+// Each post waits until the test has received and answered it.
 class Receiver {
   readonly #server: Server;
   readonly #arrived: Post[] = [];
@@ -134,7 +134,7 @@ async function call({ url }: Served, method: string, path: string, body?: object
   return answer;
 }
 
-// As a receiver would, with nothing of ours.
+// Like an independent receiver, without our code.
 async function expectSigned({ headers, text: signedText }: Post): Promise<void> {
   const key = await crypto.subtle.importKey(
     'raw',
@@ -152,7 +152,7 @@ async function expectSigned({ headers, text: signedText }: Post): Promise<void> 
   expect(Math.abs(Date.now() / 1000 - Number(headers['webhook-timestamp']))).toBeLessThan(60);
 }
 
-// Written down, so that a kill does not change what comes next.
+// Recorded, so that a kill does not change the next ids.
 async function untilTries(site: Site, tries: number): Promise<void> {
   await expect
     .poll(() => withData(site, async ({ store }) => (await store.nextDelivery(Date.now() + HOUR_MS))?.tries), {
@@ -193,7 +193,7 @@ test('a question and the end arrive once, signed, with digest, despite receiver 
   await untilTries(site, 1);
   await kill(first);
 
-  // It comes again, and the server dies before it hears that it arrived.
+  // It is sent again, and the server dies before it receives the confirmation.
   const second = await serve(site);
   const again = await receiver.next();
   await expectSigned(again);

@@ -17,15 +17,19 @@ async function play(bench: Bench, rest: Partial<CreateRunRequest>): Promise<RunR
     execution_mode: 'interactive',
     ...rest,
   });
-  await bench.orchestrator.settled(runId);
+  await bench.orchestrator.waitUntilIdle(runId);
   return expectSound(bench, runId);
 }
 
-async function answer(bench: Bench, { run_id: runId }: RunRecord, found: readonly string[] = []): Promise<RunRecord> {
-  const pending = await bench.data.store.loadPending(runId);
+async function answer(
+  bench: Bench,
+  { run_id: runId }: RunRecord,
+  findings: readonly string[] = [],
+): Promise<RunRecord> {
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(runId, { interaction_id: pending?.interaction_id ?? '', response: 'x' });
-  await bench.orchestrator.settled(runId);
-  return expectSound(bench, runId, found);
+  await bench.orchestrator.waitUntilIdle(runId);
+  return expectSound(bench, runId, findings);
 }
 
 const WAYS: readonly (readonly [string, (cwd: string) => void])[] = [
@@ -145,7 +149,7 @@ test('a first turn without its folder fails with WORKING_FOLDER_UNUSABLE, and no
   const bench = await openBench(root, {
     runtime: {
       newSessionId: () => {
-        // Created, taken, and gone before anything is started.
+        // Created, claimed, and removed before anything is started.
         rmSync(cwd, { recursive: true });
         return '12345678-0000-4000-8000-000000000001';
       },

@@ -1,6 +1,6 @@
-// Reads a command line strictly: what a CLI does not know it refuses, and so does its stand-in.
+// Reads a command line strictly: a stand-in refuses the options that its CLI refuses.
 
-// Thrown to end before the turn began: nothing on stdout, these lines on stderr, this exit code.
+// Thrown to end before the turn starts: nothing on stdout, these lines on stderr, this exit code.
 export class Refusal extends Error {
   constructor(code, ...lines) {
     super(lines.join('\n'));
@@ -8,8 +8,8 @@ export class Refusal extends Error {
   }
 }
 
-// `known` maps each spelling to [name, takes a value]. Ends at the word for which `stopAt` is true; what follows is
-// `rest`.
+// `known` maps each spelling to [name, takes a value]. Ends at the word for which `stopAt` is true; the following words
+// are `rest`.
 export function readOptions(argv, known, { unknown, missing, stopAt = () => false }) {
   const options = {};
   const words = [];

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// Stands in for `codex app-server` (0.166.0): JSON-RPC over stdio, threads under CODEX_HOME, approvals that wait for
-// the client. Ends with its stdin, also when somebody is asked. STAND_IN_RESUME=no: threads are in memory alone, and
-// none can be resumed.
+// A stand-in for `codex app-server` (0.166.0): JSON-RPC over stdio, threads under CODEX_HOME, approvals that wait for
+// the client. Ends with its stdin, even while a request waits. STAND_IN_RESUME=no: threads are only in memory, and none
+// can be resumed.
 //
-// What a turn does is said by directives in its prompt, [[word argument]], one after another:
+// Directives in the prompt of a turn, [[word argument]], run one after another:
 //   say TEXT                         a message, with its pieces
 //   reason TEXT                      a thought
 //   done JSON                        the message {"done":true,"result":JSON}
@@ -14,13 +14,13 @@
 //   approvechanged COMMAND || OTHER  the same, but asked again it asks for OTHER
 //   parallel COMMAND | COMMAND       two approvals at once, the second first
 //   patch PATH TEXT                  asks whether it may write that text to that file
-//   hiddenpatch PATH TEXT            the same, without having said what is in it
+//   hiddenpatch PATH TEXT            the same, without showing its content
 //   hiddenpatch0 PATH TEXT           the same, under the same item id each time
 //   permissions                      asks for the network
-//   ask TEXT | OPTION | …            calls the client's tool ask_human; ends its turn if told to, else says the answer
-//   input TEXT | OPTION | …          asks for user input, and says the answer
-//   form TEXT                        an MCP server's form with `name` (required) and `sure`, and says what came
-//   fickle MS                        asks as `input`, and goes on without an answer after so long
+//   ask TEXT | OPTION | …            calls the client's tool ask_human; ends its turn if instructed, else prints it
+//   input TEXT | OPTION | …          asks for user input, and prints the answer
+//   form TEXT                        an MCP server's form with `name` (required) and `sure`, and prints the result
+//   fickle MS                        like `input`, but continues without an answer after so long
 //   oddcall                          calls a tool that no client has
 //   hugeform BYTES                   a form with a message of this length
 //   form1 TEXT                       the same, with `confirm` (required, yes or no) alone
@@ -29,10 +29,10 @@
 //   fail TEXT                        the turn fails
 //   exit CODE, kill                  the process ends
 //   change [COMMAND]                 see below
-// A turn that says nothing says "Done: " and how its prompt begins. What is not played because the turn ended or was
-// cut off at something it asked for is kept with the thread and played after the directives of the next prompt. A turn
-// that is cut off while an approval waits: the next one asks for the same again, before all else; with the word
-// declined in its prompt it leaves it, with [[change OTHER]] it asks for OTHER instead.
+// A turn without messages replies "Done: " and the beginning of its prompt. If the turn ends early or is interrupted at
+// a request, the rest of the script is stored with the thread and runs after the directives of the next prompt. If a
+// turn is interrupted while an approval waits, the next one repeats the request first; the word "declined" in its
+// prompt drops it, and [[change OTHER]] asks for OTHER instead.
 import { readOptions, Refusal } from './arguments.mjs';
 import { listen } from './app-server/wire.mjs';
 import { handle } from './app-server/methods.mjs';
@@ -71,7 +71,7 @@ async function serve(argv) {
 function answerProbe(words) {
   if (words === '--version') return `codex-cli ${VERSION}`;
   if (words !== 'exec resume --help') return undefined;
-  // A word that is no subcommand is a prompt.
+  // A word that is not a subcommand is a prompt.
   if (process.env.STAND_IN_RESUME === 'no') return 'Usage: codex exec [OPTIONS] [PROMPT]';
   return 'Usage: codex exec resume [OPTIONS] [SESSION_ID] [PROMPT]';
 }

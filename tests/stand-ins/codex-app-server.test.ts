@@ -1,5 +1,5 @@
 // The stand-in for `codex app-server`, through the library that talks to the real one: each directive, threads that
-// outlive their process, approvals that were cut off, and lines of the same form as those recorded from the real one.
+// outlive their process, interrupted approvals, and lines of the same form as recordings of the real one.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ import shapes from './app-server/shapes.json' with { type: 'json' };
 interface Line {
   readonly id?: number;
   readonly method?: string;
-  // As the wire has it; each test knows what it looks for.
+  // The messages on the wire; each test knows which one it needs.
   readonly params: {
     readonly [name: string]: unknown;
     readonly item: Item;
@@ -92,7 +92,7 @@ const newThread = async (server: CodexAppServer, params = {}): Promise<string> =
   (await server.threads.start(params)).thread.id;
 const lineOf = ({ raw }: ServerEvent): Line => JSON.parse(raw) as Line;
 
-// Reads until the line that is looked for, and answers what is asked before it.
+// Reads until the wanted line, and answers earlier requests.
 async function readTo(
   server: CodexAppServer,
   events: AsyncIterable<ServerEvent>,
@@ -121,7 +121,7 @@ async function play(server: CodexAppServer, thread: string, prompt: string, repl
   );
 }
 
-// Until so many requests wait.
+// Waits until so many requests are open.
 async function playToRequest(server: CodexAppServer, thread: string, prompt: string, count = 1): Promise<Line[]> {
   const events = server.events();
   await server.turns.start(thread, prompt);
@@ -146,7 +146,7 @@ async function openThread(params = {}) {
   return { desk, server, thread: await newThread(server, params) };
 }
 
-// Kills it while it waits, and goes on with another process.
+// Kills it while it waits, and continues with another process.
 async function killAndResume(
   desk: ReturnType<typeof openDesk>,
   server: CodexAppServer,
@@ -274,13 +274,13 @@ describe('directives', () => {
     const file = join(desk.taskDir, 'a.txt');
     const added = await play(server, thread, '[[patch a.txt hello world]]', decide('accept'));
     expect(readFileSync(file, 'utf8')).toBe('hello world\n');
-    const begun = added.find(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange');
-    expect(begun?.params.item).toMatchObject({
+    const start = added.find(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange');
+    expect(start?.params.item).toMatchObject({
       status: 'inProgress',
       changes: [{ path: file, kind: { type: 'add' }, diff: 'hello world\n' }],
     });
     expect(asked(added)).toMatchObject([
-      { method: 'item/fileChange/requestApproval', params: { itemId: begun?.params.item.id } },
+      { method: 'item/fileChange/requestApproval', params: { itemId: start?.params.item.id } },
     ]);
     const hidden = await play(server, thread, '[[hiddenpatch a.txt other]]', decide('decline'));
     expect(hidden.some(({ method, params }) => method === 'item/started' && params.item.type === 'fileChange')).toBe(
@@ -793,7 +793,7 @@ describe('the program', () => {
   });
 });
 
-// Not looked into: what depends on settings or history.
+// Skipped: members that depend on settings or history.
 const LEAVES = new Set(['turns', 'readStates', 'threadSettings', 'codexErrorInfo', 'arguments', 'sandbox']);
 
 function pathsOf(value: unknown, path = ''): string[] {
@@ -825,10 +825,10 @@ test('its lines have the fields of the real ones, no more and no less', async ()
   await again.threads.resume(thread, { excludeTurns: false });
   await again.close();
 
-  // Made from recordings of Codex 0.166.0: the paths that each line of a kind has, and those that some have.
+  // From recordings of Codex 0.166.0: the paths in every line of a kind, and those that only some have.
   const known = shapes as Record<string, { always: string[]; sometimes: string[] }>;
   const seen = new Set<string>();
-  // Those of both processes, whose ids are the same.
+  // The ids are the same in both processes.
   const requests = readLines(server.recording.requests).filter(
     ({ id, method }) => id !== undefined && method !== undefined,
   );

@@ -15,7 +15,7 @@ export function newId() {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-// Where a thread that begins now is stored.
+// The path of a thread that starts now.
 export function newRollout(id, now = new Date().toISOString()) {
   return join(...now.slice(0, 10).split('-'), `rollout-${now.slice(0, 19).replaceAll(':', '-')}-${id}.jsonl`);
 }

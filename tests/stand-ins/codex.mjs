@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Stands in for `codex exec --json` (0.166.0): JSONL on stdout, noise on stderr, threads under CODEX_HOME by id alone.
+// A stand-in for `codex exec --json` (0.166.0): JSONL on stdout, noise on stderr, threads under CODEX_HOME by id alone.
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readOptions, Refusal } from './arguments.mjs';
@@ -25,7 +25,7 @@ const ANYWHERE = {
   '-o': ['lastMessageFile', true],
   '--output-last-message': ['lastMessageFile', true],
 };
-// Refused behind the words resume and fork.
+// Refused after the words resume and fork.
 const BEFORE_RESUME = {
   '-C': ['cd', true],
   '--cd': ['cd', true],
@@ -65,7 +65,7 @@ function readArguments([command, ...argv]) {
   if (!options.json) throw new Refusal(2, 'error: the stand-in only speaks --json');
   if (subcommand !== undefined && asked === undefined)
     throw new Refusal(2, `error: the stand-in plays \`${subcommand}\` only with a thread id`);
-  // Not a UUID: taken for a name. A fork finds none; a resume starts a new thread without a word.
+  // Anything but a UUID is read as a name. A fork finds none; a resume silently starts a new thread.
   if (subcommand === 'fork' && !UUID.test(asked))
     throw new Refusal(1, `Error: Session not found: ${asked}`, ...BACKTRACE);
   const resumed = subcommand === 'resume' && UUID.test(asked);
@@ -75,7 +75,7 @@ function readArguments([command, ...argv]) {
     resumed,
     session: resumed ? asked : newId(),
     forked: subcommand === 'fork' ? asked : undefined,
-    // With a prompt as an argument a start reads stdin to its end all the same; a resume or a fork does not.
+    // With a prompt as an argument, a start still reads stdin to its end; a resume or a fork does not.
     stdin: byStdin ? 'prompt' : asked === undefined ? 'beside' : 'unread',
     greeting: [
       ...(codexHome.startsWith('/tmp/') ? [NO_ALIASES] : []),
@@ -88,7 +88,7 @@ function readArguments([command, ...argv]) {
   };
 }
 
-// Enters the directory, and finds or makes the thread. Codex binds no thread to a directory.
+// Enters the directory, and finds or creates the thread. Codex binds no thread to a directory.
 function openSession(call) {
   const { cd, skipGitCheck } = call.options;
   if (cd !== undefined) {
@@ -112,7 +112,7 @@ function failed(word, why) {
   return new Refusal(1, `Error: thread/${word}: thread/${word} failed: ${why} (code -32600)`, ...BACKTRACE);
 }
 
-// A fork does not repeat what it began with: that is in the file of its source, which has to be there too.
+// A fork does not repeat its history: that is in the file of its source, which must exist as well.
 function loadThread(id, word) {
   const file = findRollout(id);
   const session = file && loadSession(file);
@@ -120,7 +120,7 @@ function loadThread(id, word) {
   if (base === undefined) return session;
   if (!loadThread(base.thread_id, word))
     throw failed(word, `invalid paginated history lineage for ${id}: missing source rollout`);
-  // Of the source as it was then.
+  // The source as it was then.
   session.turns += base.turns;
   session.messages += base.messages;
   return session;
@@ -141,7 +141,7 @@ function isEmptyFolder(path) {
 }
 
 function isInGit(directory) {
-  // An empty one is what Codex's sandbox leaves in the folder for temporary files.
+  // An empty one is left by Codex's sandbox in the folder for temporary files.
   return (
     (existsSync(join(directory, '.git')) && !isEmptyFolder(join(directory, '.git'))) ||
     (dirname(directory) !== directory && isInGit(dirname(directory)))
@@ -149,7 +149,7 @@ function isInGit(directory) {
 }
 
 function createThread(call, more = {}) {
-  // An ephemeral thread is stored nowhere that a resume would look.
+  // An ephemeral thread is not stored where a resume would look.
   const directory = call.options.ephemeral ? join(codexHome, 'ephemeral') : SESSIONS;
   return createSession(join(directory, newRollout(call.session)), { id: call.session, cwd: process.cwd(), more });
 }
@@ -221,7 +221,7 @@ function createVoice({ call, session, sessionId }) {
       });
     },
 
-    // The sandbox holds for patches only; commands run without one.
+    // The sandbox applies to patches only; commands run without one.
     async file(name) {
       const path = join(process.cwd(), name);
       const body = {
@@ -268,7 +268,7 @@ function createVoice({ call, session, sessionId }) {
   };
 }
 
-// SIGINT: the stream just ends. SIGTERM is left to the system.
+// SIGINT: the stream just ends. SIGTERM has the default effect.
 process.on('SIGINT', () => process.exit(1));
 
 await play({

@@ -1,4 +1,4 @@
-// The commands that the engines build are taken as they are, and the probe finds the version it knows.
+// The stand-ins accept the commands that the engines build, and the probe finds the version it knows.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const TURNS = [
   ['full', '[[done]]', `'"\`$HOME\n\n\\ é [[done 1]]`],
 ] as const;
 
-// The id of a new session is another each time.
+// The id of a new session differs each time.
 function comparable(argv: readonly string[]): string[] {
   return argv.map((part, index) => (argv[index - 1] === '--session-id' ? 'ID' : part));
 }

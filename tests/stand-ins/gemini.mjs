@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Stands in for `gemini -o stream-json` (0.61.0, as one process): events on stdout, sessions bound to the exact
+// A stand-in for `gemini -o stream-json` (0.61.0, as one process): events on stdout, sessions bound to the exact
 // directory.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -29,8 +29,8 @@ const OPTIONS = {
   '--policy': ['policy', true],
 };
 const APPROVALS = ['default', 'auto_edit', 'yolo', 'plan'];
-// For stdin beside -p. For a prompt that comes by stdin alone the real limit is the same; a stand-in waits for it, so
-// that a busy machine fails no test.
+// For stdin next to -p. If the prompt comes only on stdin, the real limit is the same; a stand-in waits for it, so that
+// a busy machine fails no test.
 const FIRST_BYTE_MS = 500;
 const NO_COLOURS =
   'Warning: 256-color support not detected. Using a terminal with at least 256-color support is recommended for a ' +
@@ -55,7 +55,7 @@ const strict = {
 
 function readArguments(argv) {
   const { options, words } = readOptions(argv, OPTIONS, strict);
-  if (words.length > 0) throw new Refusal(2, 'the stand-in takes its prompt by stdin or -p');
+  if (words.length > 0) throw new Refusal(2, 'the stand-in takes its prompt on stdin or with -p');
   if (options.format !== 'stream-json') throw new Refusal(2, 'the stand-in only speaks -o stream-json');
   if (options.approval !== undefined && !APPROVALS.includes(options.approval))
     throw usage(
@@ -84,19 +84,19 @@ function readArguments(argv) {
 
 async function openSession(call) {
   if (process.env.GEMINI_CLI_TRUST_WORKSPACE !== 'true' && !call.options.skipTrust) throw new Refusal(55, UNTRUSTED);
-  const found = findChat(call.session);
-  if (call.resumed && !found) throw sessionNotFound(call);
-  if (!call.resumed && found)
+  const chat = findChat(call.session);
+  if (call.resumed && !chat) throw sessionNotFound(call);
+  if (!call.resumed && chat)
     throw new Refusal(
       42,
       `Error starting session: Session ID "${call.session}" already exists. Use --resume to continue it.`,
     );
   await complain(NO_COLOURS);
-  // Really twice.
+  // Twice, as in the real CLI.
   if (call.approval === 'yolo')
     await write(process.stderr, 'YOLO mode is enabled. All tool calls will be automatically approved.\n'.repeat(2));
   await complain('Ripgrep is not available. Falling back to GrepTool.');
-  return found ?? createChat(call);
+  return chat ?? createChat(call);
 }
 
 function sessionNotFound({ session }) {
@@ -177,7 +177,7 @@ function printEvent(type, body) {
   return printLine({ type, timestamp: new Date().toISOString(), ...body });
 }
 
-// What the approval mode does not allow is not offered to the model at all.
+// The model is not offered tools that the approval mode does not allow.
 async function notRegistered(name) {
   const message = `Tool "${name}" not found. Did you mean one of: "update_topic", "grep_search", "invoke_agent"?`;
   await complain(`Error executing tool ${name}: ${message}`);
@@ -188,7 +188,7 @@ function createVoice({ call, prompt, sessionId }) {
   const model = call.options.model ?? 'auto';
   const started = Date.now();
   let calls = 0;
-  // Pieces of one message follow each other without a word in between; a new thought begins on a new line.
+  // Pieces of one message follow each other directly; a new thought starts on a new line.
   let open = false;
 
   async function say(text) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Stands in for `iflow -p` (0.5.19, the last there was): text and noise on stdout, one <Execution Info> block on stderr
+// A stand-in for `iflow -p` (0.5.19, the last version): text and noise on stdout, one <Execution Info> block on stderr
 // at the very end, sessions bound to their directory. No MCP: a question is an envelope at the end of the text.
 import { writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -48,21 +48,21 @@ const strict = {
 
 function readArguments(argv) {
   const { options, words } = readOptions(argv, OPTIONS, strict);
-  const given = options.prompt ?? words[0];
+  const argument = options.prompt ?? words[0];
   return {
     options,
     resumed: options.resume !== undefined,
     session: options.resume ?? newId(),
-    stdin: given === undefined ? 'prompt' : 'unread',
+    stdin: argument === undefined ? 'prompt' : 'unread',
     toPrompt(text) {
-      const prompt = given ?? text;
+      const prompt = argument ?? text;
       if (prompt === '') throw new Refusal(1, 'No input provided via stdin.');
       return prompt;
     },
   };
 }
 
-// A directory of its own for each working directory, named after it.
+// A separate directory for each working directory, named after it.
 function fileOf(id) {
   return join(homedir(), '.iflow', 'projects', process.cwd().replaceAll(/[^A-Za-z0-9]/g, '-'), `${id}.jsonl`);
 }
@@ -74,7 +74,7 @@ function openSession(call) {
   return session;
 }
 
-// The exit code is recorded, the words are not.
+// Only the exit code is recorded, not the text.
 function sessionNotFound({ session }) {
   return new Refusal(1, `Error: session ${session} not found`);
 }
@@ -92,13 +92,13 @@ function createVoice({ call, session, sessionId }) {
   const started = Date.now();
   let rounds = 0;
 
-  // The model is called again after each tool, and each call is worth a remark.
+  // The model is called again after each tool, and each call prints a remark.
   async function callModel() {
     rounds += 1;
     await say(`Model ${options.model ?? 'stand-in-model'} does not support thinking mode`);
   }
 
-  // In these modes the tools that change something are taken away; the exit code stays 0.
+  // In these modes the tools that change something are removed; the exit code stays 0.
   async function useTool(name, run) {
     if (options.plan || options.default)
       await complain(`Error executing tool ${name}: Tool "${name}" not found in registry.`);
@@ -133,7 +133,7 @@ function createVoice({ call, session, sessionId }) {
 
     ask: (question) => say(`I need to know one thing.\n\n${JSON.stringify({ ask_user: question })}`),
 
-    // Nothing of a tool reaches the output.
+    // The output contains nothing about a tool.
     tool: (command) => useTool('run_shell_command', () => runCommand(command, { dieWithUs: false })),
     file: (name) => useTool('write_file', () => writeFileSync(join(process.cwd(), name), `${name}\n`)),
 

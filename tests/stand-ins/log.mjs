@@ -1,4 +1,5 @@
-// What a stand-in did, for tests: a JSON object a line in the file STAND_IN_LOG, on the disk before it goes on.
+// Records the actions of a stand-in for tests: a JSON object per line in the file STAND_IN_LOG, on disk before it
+// continues.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 
 const LOGGED_ENV = ['PARLEY_TURN', 'CODEX_HOME', 'HOME', 'GEMINI_CLI_HOME', 'XDG_DATA_HOME'];

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Stands in for `opencode run --format json` (1.18.33): events on stdout, nothing before the model speaks, sessions
-// bound to their directory. Sessions are files under the data directory; the real one keeps them in SQLite.
+// A stand-in for `opencode run --format json` (1.18.33): events on stdout, nothing before the model's first output,
+// sessions bound to their directory. Sessions are files under the data directory; the real one keeps them in SQLite.
 import { existsSync, realpathSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -27,7 +27,7 @@ const OPTIONS = {
   '--thinking': ['thinking', false],
 };
 const SESSION = /^ses_[A-Za-z0-9]+$/;
-// The real one hangs for ever.
+// The real one hangs forever.
 const HANG_MS = 60_000;
 const REJECTED = 'The user rejected permission to use this specific tool call.';
 
@@ -36,7 +36,7 @@ const newName = (prefix) => `${prefix}_${randomBytes(13).toString('hex')}`;
 const newId = () => newName('ses');
 const red = (text) => `\u001b[91m\u001b[1mError: \u001b[0m${text}`;
 
-// Those of an agent go before the general ones.
+// Rules of an agent precede the general ones.
 function rulesFor(agent) {
   const { permission, agent: agents } = JSON.parse(process.env.OPENCODE_CONFIG_CONTENT || '{}');
   return { ...permission, ...agents?.[agent]?.permission };
@@ -59,7 +59,7 @@ function readArguments([command, ...argv]) {
     // Read to its end in any case.
     stdin: 'prompt',
     toPrompt(text) {
-      // As an argument a text with a blank reaches the model in quotes.
+      // As an argument, a text with a blank reaches the model in quotes.
       const message = words.map((word) => (word.includes(' ') ? `"${word.replaceAll('"', '\\"')}"` : word)).join(' ');
       const prompt = [message, text].filter((part) => part !== '').join('\n');
       if (prompt.trim() === '') throw new Refusal(1, red('You must provide a message or a command'));
@@ -128,7 +128,7 @@ function createVoice({ call, sessionId }) {
     await event('text', part({ type: 'text', text, time: { start: now, end: now } }));
   }
 
-  // A call is told when it is over, and ends its step.
+  // A call is reported when it has ended, and ends its step.
   async function useTool(tool, input, run) {
     await beginStep();
     const start = Date.now();
@@ -149,8 +149,8 @@ function createVoice({ call, sessionId }) {
     return state.outcome;
   }
 
-  // The rules of the configuration: what is denied is not offered, what must be asked is refused, and then the run
-  // stops.
+  // The rules of the configuration: denied tools are not offered; tools that need a question are refused, and then the
+  // run stops.
   async function guarded(rule, tool, what, run) {
     if (call.rules[rule] === 'deny')
       return {
@@ -170,7 +170,7 @@ function createVoice({ call, sessionId }) {
 
   return {
     say,
-    // Nothing is printed before the model speaks.
+    // Nothing is printed before the model's first output.
     begin: async () => {},
 
     async ask(question) {

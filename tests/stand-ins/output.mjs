@@ -1,8 +1,8 @@
-// Writes to stdout and stderr and waits until the reader took it: back-pressure reaches the script, and nothing is lost
-// when the process then ends by whatever means.
+// Writes to stdout and stderr and waits until the reader has read it: the script sees back-pressure, and nothing is
+// lost when the process then ends in any way.
 import { writeBurst } from '../../dist/rehearsal/burst.js';
 
-// A reader that went away ends the process, quietly.
+// A reader that disconnects ends the process, without a message.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(1));
 
 export function write(stream, data) {
@@ -19,7 +19,7 @@ export function complain(text) {
   return write(process.stderr, `${text}\n`);
 }
 
-// lineAt(0) … lineAt(count - 1), fast.
+// Writes lineAt(0) … lineAt(count - 1), fast.
 export function printBurst(count, lineAt) {
   return writeBurst((bytes) => write(process.stdout, bytes), count, lineAt);
 }

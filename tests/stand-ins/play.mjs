@@ -1,6 +1,6 @@
-// Plays one turn of a stand-in: arguments, record of the start, prompt, session, then step by step in the engine's
-// voice. What an engine alone does (its arguments, its sessions, its dialect) is in its own file; this one knows none
-// of them.
+// Runs one turn of a stand-in: arguments, record of the start, prompt, session, then step by step in the engine's
+// format. The parts of a single engine (its arguments, its sessions, its dialect) are in its own file; this one knows
+// none of them.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseDirectives } from '../../dist/rehearsal/directives.js';
 import { Refusal } from './arguments.mjs';
@@ -29,7 +29,7 @@ export async function play(engine) {
     await complain(error.message);
     process.exitCode = error.code;
   }
-  // A guard or a timer must not hold the process.
+  // A guard or a timer must not keep the process alive.
   process.exit();
 }
 
@@ -37,9 +37,9 @@ async function playTurn(engine, argv) {
   const call = readCall(engine, argv);
   const record = (stdin) => recordStart(engine, argv, { session: call.session, resumed: call.resumed, stdin });
   const prompt = await readPrompt(call, record);
-  // May refuse: a session that is not there.
+  // May refuse: a session that does not exist.
   let session = await engine.openSession(call);
-  // The directives of this prompt come before what was kept of an earlier one.
+  // The directives of this prompt precede those from an earlier one.
   const script = [
     ...parseDirectives(prompt).map((step) => ({ step, kept: false })),
     ...session.kept.map((step) => ({ step, kept: true })),
@@ -68,7 +68,7 @@ async function playScript(script, { voice, prompt, session, continued }) {
   };
   for (const [index, { step, kept }] of script.entries()) {
     const rest = script.slice(index + 1);
-    // Crossed out before it is played: if this step kills us, the next turn goes on behind it.
+    // Removed before it runs: if this step kills the process, the next turn continues behind it.
     if (kept) continued.keep(rest.filter((entry) => entry.kept).map((entry) => entry.step));
     switch (step.type) {
       case 'answer':
@@ -79,7 +79,7 @@ async function playScript(script, { voice, prompt, session, continued }) {
         break;
       case 'utf8':
         await say(UTF8_TEXT);
-        // No UTF-8, on a line of its own.
+        // Invalid UTF-8, on a line of its own.
         await write(process.stderr, Buffer.from([0xff, 0x0a]));
         break;
       case 'orphan':
@@ -117,7 +117,7 @@ async function playScript(script, { voice, prompt, session, continued }) {
       case 'exit0':
         return 0;
       default:
-        // nosession, othersession and refuse speak of the turn as a whole; without a terminal no CLI asks for an
+        // nosession, othersession and refuse concern the turn as a whole; without a terminal no CLI asks for an
         // approval.
         break;
     }
@@ -126,7 +126,7 @@ async function playScript(script, { voice, prompt, session, continued }) {
   return voice.end();
 }
 
-// The steps of this turn end with its first question; what follows belongs to the next.
+// The steps of this turn end with its first question; the rest belongs to the next.
 function endOfTurn(script) {
   const ask = script.findIndex(({ step }) => step.type === 'ask');
   return ask < 0 ? script.length : ask;
@@ -151,8 +151,8 @@ function readCall(engine, argv) {
   }
 }
 
-// The start is recorded before anything else; where the prompt comes by stdin, as soon as its beginning is known.
-// A stdin that is read but is not the prompt may stay open for ever, so there it is not waited for.
+// Records the start before anything else; if the prompt comes on stdin, as soon as its beginning is known. A stdin that
+// is read but is not the prompt may stay open forever, so it is not awaited.
 async function readPrompt(call, record) {
   if (call.stdin !== 'prompt') record(null);
   for (const line of call.greeting ?? []) await complain(line);

@@ -1,4 +1,4 @@
-// One turn of each stand-in, by directive: what it prints is understood by the real parser and judged as it should be.
+// One turn of each stand-in, by directive: the real parser understands its output, and the judgement is correct.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { recordSleeps } from '../support/recorded-sleeps.js';
 import { dataOf, ofType, warningsOf } from '../support/parse.js';
 import { createPlace, judge, loggedStarts, runTurn, sessionOf, STAND_INS, type Turn } from '../support/stand-in.js';
 
-// Nothing in the output was beyond the parser.
+// The parser understood all of the output.
 function expectUnderstood({ counts, evidence }: Turn): void {
   expect({ fallbacks: counts.fallbacks, missed: counts.units - counts.parsed }).toEqual({ fallbacks: 0, missed: 0 });
   expect(evidence.sessionId).not.toBeNull();
@@ -78,7 +78,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
       { kind: 'command', status: 'completed', output: expect.stringContaining('made') },
       { kind: 'command' },
     ];
-    // iFlow tells nothing of its tools.
+    // iFlow does not report its tools.
     expect(toolsOf(turn)).toMatchObject(engine === 'iflow' ? [] : both);
     if (engine === 'codex' || engine === 'opencode')
       expect(toolsOf(turn)).toMatchObject([{ exit_code: 0 }, { exit_code: 3 }]);
@@ -115,7 +115,7 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
     const lines = turn.stdout.toString().split('\n');
     expect(lines.filter((line) => /x{100}/.test(line)).length).toBeGreaterThanOrEqual(300);
     expect(lines.filter((line) => line.length >= 1_000_000).length).toBeGreaterThanOrEqual(2);
-    // What a turn prints besides: of codex start, turn, answer and end.
+    // Other output of a turn: for Codex, start, turn, answer and end.
     const others = { codex: 4, gemini: 4, iflow: 2, opencode: 3 }[engine];
     expect(turn.counts.units).toBe(404 + others);
     expect(turn.verdict).toMatchObject({ event: 'turn.needs_input' });

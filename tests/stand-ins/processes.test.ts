@@ -1,4 +1,4 @@
-// What signals do to a stand-in and to the commands it started. Linux: the state of a process is read from /proc.
+// The effect of signals on a stand-in and on the commands it started. Linux: the state of a process is read from /proc.
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, watch } from 'node:fs';
@@ -27,7 +27,7 @@ function printed({ stdout }: ChildProcessWithoutNullStreams, text: string): Prom
   });
 }
 
-// Resolves with the content of a file when somebody has made it, whole lines only.
+// Resolves with the content of a file once it exists, complete lines only.
 function written(directory: string, name: string): Promise<string> {
   const file = join(directory, name);
   return new Promise((resolve) => {
@@ -56,7 +56,7 @@ function isAlive(pid: number): boolean {
   return stat !== null && stat.state !== 'Z';
 }
 
-// Groups that a test left on purpose, or that a failed one forgot.
+// Groups that a test left on purpose, or that a failed one did not clean up.
 const groups: number[] = [];
 
 afterAll(() => {
@@ -73,7 +73,7 @@ async function startWithTool(
   return { child, tool };
 }
 
-// Looks again and again: nobody is told of the end of a process that is not his own.
+// Polls, because nothing reports the end of a process that is not our child.
 async function gone(pid: number): Promise<void> {
   while (isAlive(pid)) await setTimeout(2);
 }
@@ -164,7 +164,7 @@ test.concurrent('a slow reader slows a stand-in down instead of filling its memo
   let peak = 0;
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    // Near the end, while it still runs: what it ever held.
+    // Near the end, while it still runs: everything it ever printed.
     if (bytes > 0.5 * total && peak === 0)
       peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024;
   }
@@ -179,8 +179,8 @@ function firstMatch({ stdout }: ChildProcessWithoutNullStreams, pattern: RegExp)
     let seen = '';
     stdout.on('data', (chunk: Buffer) => {
       seen += chunk.toString();
-      const found = pattern.exec(seen)?.[1];
-      if (found) resolve(found);
+      const pid = pattern.exec(seen)?.[1];
+      if (pid) resolve(pid);
     });
   });
 }

@@ -1,4 +1,5 @@
-// The stand-ins refuse what the real CLIs refuse, in the same way: nothing on stdout, the same exit code and stderr.
+// The stand-ins refuse the calls that the real CLIs refuse, in the same way: nothing on stdout, same exit code and
+// stderr.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -43,7 +44,7 @@ function fork(place: Place, id: string): Promise<Ran> {
   return runArgv('codex', place, [...CODEX, '-C', place.cwd, '-s', 'read-only', 'fork', id, 'go on']);
 }
 
-// The same place, seen from another directory.
+// The same folder under another path.
 function elsewhere(place: Place): Place {
   const cwd = join(place.root, 'other');
   mkdirSync(cwd);
@@ -53,7 +54,7 @@ function elsewhere(place: Place): Place {
 describe.concurrent.each(STAND_INS)('%s', (engine) => {
   test('a session that does not exist is refused', async () => {
     const place = createPlace();
-    // Without any, Gemini uses other words.
+    // Without any session, Gemini prints another message.
     if (engine === 'gemini') await runTurn(engine, place, 'first');
     const turn = await runTurn(engine, place, 'go on', { resume: UNKNOWN[engine] });
     expectRefusal(
@@ -201,7 +202,7 @@ describe.concurrent('codex exec fork', () => {
   test('starts a thread with another id and the same history, and leaves its source unchanged', async () => {
     const place = createPlace();
     const session = sessionOf(await runTurn('codex', place, 'first [[ask Which?]][[done 1]]'));
-    // What was still to be played is played in both.
+    // Both run the remaining script.
     const forked = judge('codex', await fork(place, session));
     expect(forked.verdict).toMatchObject({ event: 'turn.succeeded', result: 1 });
     const id = sessionOf(forked);
@@ -330,7 +331,7 @@ describe.concurrent('opencode', () => {
 
     const child = start(commandOf('opencode', other, 'go on', { resume: session }), other);
     const ended = finish(child);
-    // It has long read its prompt when a second one that came later is through.
+    // It has long read its prompt when a later second prompt has passed.
     await runTurn('opencode', place, 'go on', { resume: session });
     expect(child.exitCode).toBeNull();
     child.kill('SIGTERM');

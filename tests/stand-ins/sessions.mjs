@@ -1,5 +1,5 @@
-// A session as a file that only grows: one JSON object a line. It outlives its process, however that ends.
-// `kept` is what of a script is still to be played, when the session is continued.
+// A session as an append-only file with one JSON object per line. It outlives its process. `kept` is the rest of a
+// script, which runs when the session is continued.
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 

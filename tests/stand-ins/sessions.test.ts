@@ -52,14 +52,14 @@ describe.concurrent.each(STAND_INS)('%s', (engine) => {
       verdict: { reasonCode: 'SESSION_CHANGED' },
     });
     expect(other.stdout.toString()).toContain('first');
-    // Played behind the reply's own.
+    // Run after the directives of the reply.
     expect(other.evidence.done).toEqual({ result: 1 });
   });
 
   test('a session outlives a first turn that was killed', async () => {
     const place = createPlace();
     const killed = await runTurn(engine, place, '[[answer half]][[crash]]');
-    // iFlow names its session only at the end; it is there all the same.
+    // iFlow names its session only at the end, but it has one.
     const session =
       killed.evidence.sessionId ?? /session-[^/]+(?=\.jsonl$)/.exec(filesOf(place.root)[0] ?? '')?.[0] ?? '';
     const turn = await runTurn(engine, place, 'go on', { resume: session, mode: 'auto' });

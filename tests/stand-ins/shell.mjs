@@ -1,5 +1,4 @@
-// Commands of the agent: real ones, through /bin/sh, each in a session and process group of its own as with the real
-// CLIs.
+// Commands of the agent: real ones, through /bin/sh, each in its own session and process group as with the real CLIs.
 import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,15 +7,14 @@ import { join } from 'node:path';
 const SHELL = '/bin/sh';
 const ORPHAN_SECONDS = 300;
 
-// Resolves when the shell has ended; what it left running in the background is not waited for. That is why its output
-// goes to a file, without a name so that none is left behind: a pipe would stay open. With `dieWithUs` the whole group
-// is killed when this process ends, even by SIGKILL; without it the command survives, as it does with Gemini and
-// OpenCode.
+// Resolves when the shell has ended, without waiting for background processes. For this its output goes to an unlinked
+// file, so that none is left: a pipe would stay open. With `dieWithUs` the whole group is killed when this process
+// ends, even by SIGKILL; without it the command survives, as it does with Gemini and OpenCode.
 export function runCommand(command, options) {
   return startCommand(command, options).ended;
 }
 
-// The same for who does not only wait: `kill` ends the whole group, and the code is then -1.
+// The same with a handle: `kill` ends the whole group, and the code is then -1.
 export function startCommand(command, { dieWithUs, cwd = process.cwd() }) {
   const output = openUnnamed();
   const child = dieWithUs
@@ -30,13 +28,13 @@ export function startCommand(command, { dieWithUs, cwd = process.cwd() }) {
       resolve({ text: bytes.toString(), code: code ?? -1 });
     };
     child.once('exit', end);
-    // A folder that is not there.
+    // For a folder that does not exist.
     child.once('error', () => end(-1));
   });
   return { pid: child.pid, ended, kill: () => process.kill(-child.pid, 'SIGKILL') };
 }
 
-// As Codex writes a command down: the words of its own call, quoted.
+// As Codex prints a command: the words of its own call, quoted.
 export function quoteCommand(command) {
   return `/bin/bash -lc ${/^[\w@%+=:,./-]+$/.test(command) ? command : `'${command.replaceAll("'", `'"'"'`)}'`}`;
 }
@@ -48,7 +46,7 @@ function openUnnamed() {
   return fd;
 }
 
-// The command begins only when its guard is there.
+// The command starts only when its guard runs.
 function startGuarded(command, output, cwd) {
   const child = spawn(SHELL, ['-c', 'read -r word || exit; exec "$0" -c "$1" < /dev/null', SHELL, command], {
     cwd,
@@ -63,9 +61,9 @@ function startGuarded(command, output, cwd) {
   return child;
 }
 
-// Waits for a word on its stdin. If it ends without one, the process at its other end has died.
+// Waits for a line on its stdin. If it ends without one, the process at its other end has died.
 function startGuard(group) {
-  // Without our environment: it is no part of the turn and must not be taken for a leftover of it.
+  // Without our environment: it is not part of the turn and must not look like a leftover of it.
   const guard = spawn(SHELL, ['-c', `read -r word || kill -KILL -${group}`], {
     detached: true,
     env: {},
@@ -76,7 +74,7 @@ function startGuard(group) {
   return guard;
 }
 
-// A shell that holds our stdout open and outlives us. Its pid, which is also its group and its session.
+// A shell that keeps our stdout open and outlives us. Its pid is also its group and its session.
 export function leaveOrphan() {
   const child = spawn(SHELL, ['-c', `sleep ${ORPHAN_SECONDS}; :`], {
     detached: true,

@@ -1,4 +1,4 @@
-// What every store of access data promises, whichever database it is in.
+// The contract of every store of access data, independent of its database.
 import { describe, expect, test } from 'vitest';
 import type { AccessStore, SessionRecord } from '../../src/store/access-store.js';
 import { auditDigest, verifyAudit, type AuditEntry } from '../../src/store/audit.js';
@@ -9,9 +9,9 @@ import { change, flush, newRun, T0 } from './conformance.js';
 export interface OpenAccess {
   readonly store: Store;
   readonly access: AccessStore;
-  // A second connection to the same data, as a command beside a server has it.
+  // A second connection to the same data, like that of a command next to a server.
   readonly beside: AccessStore;
-  // Runs a statement past all rules of the store.
+  // Runs a statement, bypassing all rules of the store.
   tamper(sql: string): Promise<void>;
   // Names of the table and its triggers.
   readonly audit: string;
@@ -201,7 +201,7 @@ export function describeAccess(name: string, open: () => Promise<OpenAccess>): v
       }),
     );
 
-    // What somebody who can write to the database may do to the journal besides changing its rows.
+    // Changes to the journal by a user with write access to the database, besides changing its rows.
     const chained = auditDigest(FIRST_DIGEST, {
       seq: 1,
       ts: 1,

@@ -1,4 +1,4 @@
-// What any store must do, whatever it is made of: the same suite runs against each of them.
+// The contract of every store: the same suite runs against each of them.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stateOf } from '../../src/journal/run-state.js';
 import { DamagedDataError } from '../../src/kernel/stored-json.js';
@@ -33,7 +33,7 @@ export function lines(firstSeq: number, count: number, ts = T0): Lines {
   return { firstSeq, lastSeq: firstSeq + count - 1, bytes: Buffer.from(`${texts.join('\n')}\n`) };
 }
 
-// As long as the others, and not the same.
+// As long as the others, but different.
 const converse = (bytes: Buffer): Buffer => Buffer.from(bytes.toString().replaceAll('text', 'said'));
 
 export function flush(raspSeq: number, count: number, fcmpSeq: number | null, ts = T0): JournalFlush {
@@ -97,7 +97,7 @@ export interface RowEdit extends Partial<Pick<RunAppend, 'now' | 'create' | 'del
 
 const PENDING = { state: 'pending', resolution: null } as const;
 
-// An append that fits the run as it is now.
+// An append that fits the current run.
 export function change(run: RunRecord, edit: RowEdit = {}): RunAppend {
   const { expect: expected, set = {}, journal, turn, handle, ask: asked, resolve, ...rest } = edit;
   const { epoch, ...columns } = set;
@@ -178,12 +178,12 @@ export const delivery = (
 
 export interface StoreUnderTest {
   readonly store: Store;
-  // A statement of somebody else on the tables, which have the same names in each store.
+  // A direct statement on the tables, which have the same names in each store.
   execute(sql: string): Promise<void>;
   cleanup(): Promise<void>;
 }
 
-// Text that cannot be what Parley wrote: no JSON, and JSON of another form.
+// Text that Parley cannot have written: not JSON, or JSON of another form.
 const NOT_OURS = ['{', 'null', '[]', '"text"', '7', '{}'];
 
 export function describeStore(name: string, open: () => Promise<StoreUnderTest>): void {
@@ -260,7 +260,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       });
       expect(waiting).toMatchObject({ status: 'waiting_user', heads: { rasp_seq: 5, fcmp_seq: 5 } });
       expect(await store.loadHandle(run.request_id)).toEqual(HANDLE);
-      expect(await store.loadPending(run.run_id)).toMatchObject({
+      expect(await store.loadPendingInteraction(run.run_id)).toMatchObject({
         interaction_id: 'int_1',
         state: 'pending',
         question: { prompt: 'Which?' },
@@ -326,13 +326,13 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         resolve: { interaction_id: 'int_1', state: 'answered', resolution },
       });
       expect(await store.loadInteraction('int_1')).toMatchObject({ state: 'answered', resolution });
-      expect(await store.loadPending(run.run_id)).toBeNull();
-      expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_1');
-      expect((await store.loadByKey(run.run_id, 'k'))?.interaction_id).toBe('int_1');
-      expect([await store.loadByKey(run.run_id, 'other'), await store.loadByKey('run_none', 'k')]).toEqual([
-        null,
-        null,
-      ]);
+      expect(await store.loadPendingInteraction(run.run_id)).toBeNull();
+      expect((await store.loadLatestInteraction(run.run_id))?.interaction_id).toBe('int_1');
+      expect((await store.loadInteractionByKey(run.run_id, 'k'))?.interaction_id).toBe('int_1');
+      expect([
+        await store.loadInteractionByKey(run.run_id, 'other'),
+        await store.loadInteractionByKey('run_none', 'k'),
+      ]).toEqual([null, null]);
       const again = await store.append(
         change(answered, {
           set: { status: 'queued' },
@@ -341,8 +341,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       );
       expect(again).toEqual({ committed: false, reason: 'interaction' });
       await commit(answered, { ask: ask('int_2', { asked_at: T0 + 1 }) });
-      expect((await store.loadLatest(run.run_id))?.interaction_id).toBe('int_2');
-      expect(await store.loadLatest('run_none')).toBeNull();
+      expect((await store.loadLatestInteraction(run.run_id))?.interaction_id).toBe('int_2');
+      expect(await store.loadLatestInteraction('run_none')).toBeNull();
       expect((await store.listInteractions(run.run_id)).map(({ interaction_id: id, state }) => [id, state])).toEqual([
         ['int_1', 'answered'],
         ['int_2', 'pending'],
@@ -462,7 +462,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
           all.map((each) => (each.lastSeq - each.firstSeq > 1000 ? converse(each.bytes) : each.bytes)),
         ),
       };
-      // In turns, as readers of both come.
+      // In turns, as in readers of both.
       for (const after of [10, 3000])
         for (const protocol of ['rasp', 'fcmp', 'rasp'] as const)
           expect((await store.readLines(run.run_id, protocol, after, 200))?.bytes.includes('"said"')).toBe(
@@ -844,7 +844,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
             text,
           ).toEqual([expect.stringContaining(`${column} of question int_1`)]);
         }
-        expect(await store.loadByKey('run_0001', 'none')).toBeNull();
+        expect(await store.loadInteractionByKey('run_0001', 'none')).toBeNull();
         expect(await store.deleteRun('run_0001')).toBe('not_ended');
         expect(await store.deleteRun('run_0001', { damaged: true })).toBe('deleted');
         expect(await store.countPending(T0)).toMatchObject({ pending: 2 });
@@ -928,7 +928,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         },
       });
       expect(run.waited_ms).toBe(750);
-      // A clock that was set back takes nothing away.
+      // A clock that was set back removes nothing.
       run = await commit(run, { ask: ask('int_3', { asked_at: T0 + 1000, attempt_number: 3 }) });
       run = await commit(run, {
         resolve: { interaction_id: 'int_3', state: 'canceled', resolution: resolution(T0), asked_at: T0 + 1000 },
@@ -943,9 +943,9 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test('a listener is notified after each commit, and of nothing else; an error in it changes nothing', async () => {
-      const told: unknown[] = [];
+      const commits: unknown[] = [];
       const stop = store.onCommitted(({ run_id: runId, journal, status, asked, resolved, deleted }) => {
-        told.push([runId, journal?.rasp.lastSeq, status, asked, resolved, ...(deleted ? ['deleted'] : [])]);
+        commits.push([runId, journal?.rasp.lastSeq, status, asked, resolved, ...(deleted ? ['deleted'] : [])]);
         throw new Error('not our problem');
       });
       const run = await create();
@@ -966,7 +966,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.deleteRun(other.run_id)).toBe('deleted');
       stop();
       await commit((await store.loadRun(run.run_id)) as RunRecord);
-      expect(told).toEqual([
+      expect(commits).toEqual([
         ['run_0001', 2, 'queued', undefined, undefined],
         ['run_0001', 3, 'running', undefined, undefined],
         ['run_0001', undefined, undefined, 'int_1', undefined],
@@ -978,17 +978,17 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test('a listener is notified only of runs really deleted; changes of this store have origin here', async () => {
-      const told: unknown[] = [];
-      const missed = store.onMissed(() => told.push('missed'));
+      const commits: unknown[] = [];
+      const missed = store.onMissed(() => commits.push('missed'));
       const stop = store.onCommitted(({ run_id: runId, status, deleted, origin }) =>
-        told.push([runId, status, deleted, origin]),
+        commits.push([runId, status, deleted, origin]),
       );
       const run = await create();
       await store.deleteRun(run.run_id);
       await commit(run, { set: { status: 'canceled' } });
       await store.deleteRun(run.run_id);
       await store.deleteRun(run.run_id);
-      expect(told).toEqual([
+      expect(commits).toEqual([
         ['run_0001', 'queued', undefined, 'here'],
         ['run_0001', 'canceled', undefined, 'here'],
         ['run_0001', undefined, true, 'here'],
@@ -1030,16 +1030,19 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         set: { status: 'succeeded' },
         resolve: { interaction_id: 'int_1', state: 'answered', resolution },
       });
-      expect(await store.loadByKey(run.run_id, 'k')).toMatchObject({ question: { prompt: odd }, resolution });
+      expect(await store.loadInteractionByKey(run.run_id, 'k')).toMatchObject({
+        question: { prompt: odd },
+        resolution,
+      });
       expect(await store.nextDelivery(T0 + 9000)).toMatchObject({ payload: { odd } });
     });
 
     test('error, result and cancel wish are kept until they are set again', async () => {
-      const wish = { at: T0, actor: { kind: 'user', name: 'ann' } } as const;
-      const run = await commit(await create(), { set: { cancel_requested: wish, result: { ok: [1, null] } } });
-      expect(run).toMatchObject({ cancel_requested: wish, result: { ok: [1, null] } });
+      const cancelRequest = { at: T0, actor: { kind: 'user', name: 'ann' } } as const;
+      const run = await commit(await create(), { set: { cancel_requested: cancelRequest, result: { ok: [1, null] } } });
+      expect(run).toMatchObject({ cancel_requested: cancelRequest, result: { ok: [1, null] } });
       expect(await commit(run, { set: { error: { code: 'INTERNAL', message: 'é' } } })).toMatchObject({
-        cancel_requested: wish,
+        cancel_requested: cancelRequest,
         result: { ok: [1, null] },
         error: { code: 'INTERNAL', message: 'é' },
       });
@@ -1181,12 +1184,12 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         question: { kind: 'approval', prompt: long.slice(0, 1000), options: [] },
         truncated: ['question'],
       };
-      for (const found of [
-        await store.summaries.loadPending(large.run_id),
+      for (const record of [
+        await store.summaries.loadPendingInteraction(large.run_id),
         await store.summaries.loadInteraction('int_1'),
         (await store.summaries.listPending({ limit: 9 }))[0],
       ])
-        expect(found).toMatchObject(question);
+        expect(record).toMatchObject(question);
       expect(JSON.stringify(await store.summaries.listRuns({ limit: 9 })).length).toBeLessThan(20_000);
     });
 
@@ -1212,7 +1215,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         );
       }
       expect(await store.summaries.loadRun('run_none')).toBeNull();
-      expect(await store.summaries.loadPending('run_0001')).toBeNull();
+      expect(await store.summaries.loadPendingInteraction('run_0001')).toBeNull();
     });
 
     test('a summary of a large run is the same when it is read again', async () => {
@@ -1238,8 +1241,8 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
     });
 
     test('a change may create another run: both or none, once per request id, not if cancel is pending', async () => {
-      const told: string[] = [];
-      store.onCommitted(({ run_id: id, status }) => told.push(`${id} ${status}`));
+      const notices: string[] = [];
+      store.onCommitted(({ run_id: id, status }) => notices.push(`${id} ${status}`));
       const run = await create(1);
       expect(
         await store.append(change(run, { expect: { status: 'running', epoch: 0, rasp_seq: 2 }, create: newRun(2) })),
@@ -1250,7 +1253,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         heads: run.heads,
       });
       expect(await store.loadRun('run_0002')).toMatchObject({ status: 'queued', request_id: 'req_0002' });
-      expect(told).toEqual(['run_0001 queued', 'run_0001 failed', 'run_0002 queued']);
+      expect(notices).toEqual(['run_0001 queued', 'run_0001 failed', 'run_0002 queued']);
       await commit(await create(3), { set: { status: 'failed' }, create: newRun(4, { request_id: 'req_0002' }) });
       expect(await store.loadRun('run_0004')).toBeNull();
       await commit(await commit(await create(5), { set: { cancel_requested: { at: T0, actor: null } } }), {

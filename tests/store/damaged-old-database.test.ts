@@ -1,5 +1,5 @@
-// An old database with damage in a part that no step of the migration reads: brought up to date, it would take the
-// damage along unseen.
+// An old database with damage in a part that no step of the migration reads: without the check, the migrated database
+// would contain the damage undetected.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newRun } from './conformance.js';
@@ -25,7 +25,7 @@ async function writeOld(file: string, version: number): Promise<void> {
        ('run_1', 'req_1', 'd', 'codex', '${SPEC}', 'succeeded', 1, 1, 1, 1, NULL, 4, 0, 1, 'x')`,
   );
   const insert = db.prepare(`INSERT INTO segments VALUES ('run_1', 'rasp', ?, ?, 1, 1, ?)`);
-  // Each is longer than a page, so that it goes on in others.
+  // Each is longer than a page, so it continues on others.
   for (let seq = 1; seq <= 4; seq += 1) insert.run(seq, seq, Buffer.alloc(30_000, 'event'));
   db.close();
 }

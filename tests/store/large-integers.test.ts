@@ -1,4 +1,4 @@
-// An integer that is no JavaScript number is damage of its own row: no statement of SQLite fails because of it.
+// An integer that JavaScript cannot represent is damage of its own row: no statement of SQLite fails because of it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -18,7 +18,7 @@ test('the name says where the database is, the password is decoded so that it ca
 
 test.each([
   ['in the password', 'postgresql://u:geheim%@h/d'],
-  ['before what is no code', 'postgresql://u:geheim%zz@h/d'],
+  ['before an invalid code', 'postgresql://u:geheim%zz@h/d'],
   ['before half a code', 'postgresql://u:geheim%4@h/d'],
   ['with codes that are no UTF-8', 'postgresql://u:geheim%E4@h/d'],
   ['in the name of the user', 'postgresql://u%:geheim@h/d'],

@@ -1,4 +1,4 @@
-// Large pieces of a journal are packed and unpacked without loss; a piece that cannot be unpacked is damage.
+// Large segments of a journal are compressed and decompressed without loss; one that cannot be decompressed is damage.
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { DamagedDataError } from '../../src/kernel/stored-json.js';

@@ -13,7 +13,7 @@ import { T0, change, flush, newRun } from './conformance.js';
 
 let dir: string;
 let db: Database;
-// What was said to the database as a whole.
+// The statements on the database as a whole.
 let said: string[] = [];
 
 function listenTo(real: Database): Database {
@@ -50,8 +50,8 @@ test('writes of many runs in one tick share a transaction, and each gets its own
   );
   expect(commits()).toBe(1);
   const runs = created.map((outcome) => (outcome as { run: RunRecord }).run);
-  const told: string[] = [];
-  store.onCommitted(({ run_id: runId }) => told.push(runId));
+  const calls: string[] = [];
+  store.onCommitted(({ run_id: runId }) => calls.push(runId));
   // The last one is too late: somebody was before it.
   const outcomes = await Promise.all(
     [...runs, runs[0] as RunRecord].map((run) =>
@@ -61,7 +61,7 @@ test('writes of many runs in one tick share a transaction, and each gets its own
   expect(commits()).toBe(2);
   expect(outcomes.slice(0, 50).every(({ committed }) => committed)).toBe(true);
   expect(outcomes[50]).toEqual({ committed: false, reason: 'seq' });
-  expect(told).toEqual(runs.map(({ run_id: runId }) => runId));
+  expect(calls).toEqual(runs.map(({ run_id: runId }) => runId));
   for (const { run_id: runId } of runs) expect(await store.readJournal(runId, 'rasp', { limit: 10 })).toHaveLength(4);
 });
 

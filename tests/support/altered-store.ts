@@ -1,4 +1,4 @@
-// A store of which some calls do something else: fail, wait, or count. Everything else is the real one.
+// A store in which some calls do something else: fail, wait, or count. All other calls are the real ones.
 import type { RunAppend, Store } from '../../src/store/store.js';
 import type { SummaryReader } from '../../src/store/summary-reader.js';
 
@@ -11,7 +11,7 @@ export function alterStore(store: Store, changes: Partial<Store>): Store {
   });
 }
 
-// The same for its short forms.
+// The same for its summaries.
 export function alterSummaries({ summaries }: Store, changes: Partial<SummaryReader>): Pick<Store, 'summaries'> {
   return {
     summaries: {
@@ -19,13 +19,13 @@ export function alterSummaries({ summaries }: Store, changes: Partial<SummaryRea
       loadRun: (runId) => summaries.loadRun(runId),
       listPending: (filter) => summaries.listPending(filter),
       loadInteraction: (id) => summaries.loadInteraction(id),
-      loadPending: (runId) => summaries.loadPending(runId),
+      loadPendingInteraction: (runId) => summaries.loadPendingInteraction(runId),
       ...changes,
     },
   };
 }
 
-// The first append of this kind fails, after what the test wants to happen before; the others are taken.
+// The first append of this kind fails, after the test's own step; the others are stored.
 export function failOnce(
   store: Store,
   isMeant: (append: RunAppend) => boolean,
@@ -42,5 +42,5 @@ export function failOnce(
   });
 }
 
-// What a turn stores while it runs.
+// The appends of a running turn.
 export const isFlush = ({ before, after }: RunAppend): boolean => after.status === before.status;

@@ -1,4 +1,4 @@
-// An orchestrator in this process that is a host of a PostgreSQL database, with stand-in engines; what it asks of the
+// An orchestrator in this process that is a host of a PostgreSQL database, with stand-in engines; its calls of the
 // store and of the cluster can be altered.
 import { PostgresDispatch } from '../../src/dispatch/postgres/postgres-dispatch.js';
 import { mkdirSync } from 'node:fs';
@@ -25,7 +25,7 @@ export interface ClusterBench {
   readonly membership: Membership;
   readonly orchestrator: Orchestrator;
   readonly failures: unknown[];
-  // What cannot be proved of a run.
+  // The checks of a run that cannot pass here.
   doubts(runId: string): Promise<string[]>;
 }
 

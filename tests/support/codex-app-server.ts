@@ -1,5 +1,5 @@
-// What real servers (0.166.0) printed. Lines that the recorder had cut off are left out, and the pieces of a message
-// whose end was such a line; where a path was replaced, the pieces are those of the whole message.
+// Recorded output of real servers (0.166.0). Leaves out lines that the recorder had truncated, and the pieces of a
+// message whose end was such a line; if a path was replaced, the pieces are those of the whole message.
 import { readdirSync, readFileSync } from 'node:fs';
 import { findEngine } from '../../src/engines/registry.js';
 

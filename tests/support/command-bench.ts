@@ -66,7 +66,7 @@ export interface Waiting {
   readonly question: InteractionRecord;
 }
 
-// The answers of the stub runtime.
+// The results of the stub runtime.
 export interface StubRuntime {
   unusable: ReturnType<NonNullable<EngineRuntime['explainUnusable']>>;
   resume: ResumeKnowledge | null;
@@ -95,7 +95,7 @@ export class CommandBench {
     return new CommandBench(root, await openDataDir(join(root, 'data'), { pid: process.pid }));
   }
 
-  // Before each test of a file that shares one bench, because opening a database takes longer than most tests.
+  // Called before each test of a file that shares one bench, because opening a database takes longer than most tests.
   reset(): void {
     this.clock.at = T0;
     Object.assign(this.stub, { unusable: null, resume: null, hasSession: true });
@@ -177,7 +177,7 @@ export class CommandBench {
       facts,
       before: [this.confirmSession(run, { sticky: waitPolicyOf(run.spec).needsProcess }), asked],
     });
-    const question = await this.store.loadPending(run.run_id);
+    const question = await this.store.loadPendingInteraction(run.run_id);
     if (!question) throw new Error('no question is pending');
     return { run: waiting, question };
   }
@@ -217,7 +217,7 @@ export class CommandBench {
     return outcome.run;
   }
 
-  // Writes invalid JSON into a column of the run's row, past the store.
+  // Writes invalid JSON into a column of the run's row, bypassing the store.
   async damage(runId: string): Promise<void> {
     const db = await openDatabase(join(this.data.path, 'parley.db'));
     db.prepare(`UPDATE runs SET spec_json = '{' WHERE run_id = ?`).run(runId);

@@ -1,5 +1,5 @@
-// The built command as a person or a script calls it: a child process with a data directory and a home of its own,
-// beside the stand-in engines. Waiting is by output or by what is stored. What a test leaves behind is ended after it.
+// The built command, called as a person or a script would: a child process with its own data directory and home, and
+// stand-in engines. Tests wait for output or stored data. Leftovers of a test are ended after it.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const LOOK_MS = 20;
 export interface Site {
   readonly root: string;
   readonly data: string;
-  // Where the commands are called.
+  // The working folder of the commands.
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -44,7 +44,7 @@ export interface CallOptions {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  // A command that starts it, with limits for instance.
+  // A command that starts it, for instance with limits.
   readonly through?: readonly string[];
 }
 
@@ -92,7 +92,7 @@ export function start(
       for (const look of watchers) look();
     });
   }
-  // One that ends before it has read everything is no failure of the test.
+  // A command that ends before it has read all its input does not fail the test.
   child.stdin.on('error', () => {});
   child.stdin.end(stdin);
   const ended = new Promise<Ended>((resolve) =>
@@ -135,7 +135,7 @@ export function parley(site: Site, args: readonly string[], options?: CallOption
   return start(site, args, options).ended;
 }
 
-// Without colours, which would stand between the words that a test waits for, unless it asks for them.
+// Without colours, unless requested: they would separate the words that a test waits for.
 export function onTerminal(site: Site, args: readonly string[], { env = {}, ...options }: PtyOptions = {}): Pty {
   return openPty([process.execPath, BUILT, ...args], {
     cwd: site.cwd,
@@ -144,7 +144,7 @@ export function onTerminal(site: Site, args: readonly string[], { env = {}, ...o
   });
 }
 
-// Starts a run and leaves it to its worker.
+// Starts a run and returns while its worker continues.
 export async function startDetached(site: Site, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await parley(site, ['run', ...args, '--detach']);
   expect(code, stderr).toBe(0);
@@ -175,7 +175,7 @@ export async function untilRun(site: Site, status: RunRecord['status'], runId?: 
   );
 }
 
-// The worker has put down its work: others may write.
+// The worker has released the directory, so others may write.
 export async function untilFree(site: Site): Promise<void> {
   await until(async () => (hasWorker(site) ? undefined : true), 'a directory that nobody writes to');
 }
@@ -184,12 +184,12 @@ export async function untilEngine(site: Site): Promise<number> {
   return until(async () => (await enginesOf(site))[0]?.pid, 'a process of the engine');
 }
 
-// A worker has taken the directory, whatever it has done so far.
+// A worker owns the directory, whatever it has done so far.
 export async function untilBegun(site: Site): Promise<void> {
   await until(async () => readWriter(site.data) ?? undefined, 'a worker');
 }
 
-// The newest run has said so.
+// The newest run has printed this text.
 export async function untilSaid(site: Site, text: string): Promise<void> {
   await until(async () => {
     const [newest] = await listRuns(site);
@@ -212,8 +212,8 @@ export function workerOf(site: Site): number {
 
 async function until<T>(look: () => Promise<T | undefined>, what: string): Promise<T> {
   for (const limit = Date.now() + LIMIT_MS; Date.now() < limit; await pause(LOOK_MS)) {
-    const found = await look();
-    if (found !== undefined) return found;
+    const value = await look();
+    if (value !== undefined) return value;
   }
   throw new Error(`waited in vain for ${what}`);
 }
@@ -233,13 +233,13 @@ export async function enginesOf(site: Site): Promise<{ pid: number }[]> {
 
 async function endAll(site: Site): Promise<void> {
   const writer = readWriter(site.data);
-  // A made-up machine has number 1.
+  // A virtual machine has number 1.
   const left = [...(writer && writer.pid > 1 && isAlive(writer) ? [writer] : []), ...(await enginesOf(site))];
   for (const { pid } of left) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch (error) {
-      // It has just ended by itself.
+      // It has just exited.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }

@@ -1,4 +1,4 @@
-// A schema of an engine's form, within the bounds for schemas from outside, checked on this thread: for tests that
+// Compiles a schema in the form of an engine, within the bounds for external schemas, on this thread: for tests that
 // check thousands of them.
 import { textOf } from '../../src/messages/phrase.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';

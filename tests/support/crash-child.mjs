@@ -1,5 +1,5 @@
-// An orchestrator in a process of its own that kills itself, really, at a chosen moment. Runs what was built. It is a
-// client too: it asks for its conversations (again, after a restart), answers what they ask, and says what it was told.
+// An orchestrator in its own process that kills itself at a chosen point. Runs the build. It is also the client: it
+// creates its conversations (again after a restart), answers their questions, and reports every confirmation.
 import { singleHost } from '../../dist/ownership/single-host.js';
 import { readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ function die() {
   return new Promise(() => {});
 }
 
-// Some turns of the event loop later: in the middle of a spawn, of a chunk, of whatever is under way then.
+// Waits for some ticks of the event loop: into the middle of a spawn, of a chunk, or of any other work.
 async function dieAfter(ticks) {
   for (let left = ticks; left > 0; left -= 1) await new Promise((resolve) => setImmediate(resolve));
   return die();
@@ -35,7 +35,7 @@ function kindOf({ before, after }) {
   return after.status === 'running' ? 'start' : 'end';
 }
 
-// The store with a bomb: at one write of a kind in one turn, or at the n-th call of any sort.
+// A store that kills the process: at one write of a kind in one turn, or at the n-th call of any kind.
 function armed(store) {
   let calls = 0;
   let turn = 0;
@@ -43,7 +43,7 @@ function armed(store) {
   return new Proxy(store, {
     get(target, name) {
       if (name === 'onCommitted' || name === 'onMissed') return target[name].bind(target);
-      // Only read, at the start.
+      // Reads only, at the start.
       if (name === 'summaries') return target[name];
       return async (...args) => {
         calls += 1;
@@ -80,11 +80,11 @@ async function converse(store, orchestrator, request) {
   const { run_id: runId } = await orchestrator.create(request);
   tell({ created: runId });
   for (
-    let run = await orchestrator.settled(runId);
+    let run = await orchestrator.waitUntilIdle(runId);
     run.status === 'waiting_user';
-    run = await orchestrator.settled(runId)
+    run = await orchestrator.waitUntilIdle(runId)
   ) {
-    const { interaction_id: id } = await store.loadPending(runId);
+    const { interaction_id: id } = await store.loadPendingInteraction(runId);
     await orchestrator.reply(runId, { interaction_id: id, response, idempotency_key: id });
     tell({ accepted: id });
   }

@@ -1,11 +1,11 @@
-// Loaded into a Node that a test starts (--import): SIGUSR2 makes it crash as CRASH says, with text that a terminal
-// would obey.
+// Loaded into a Node process of a test (--import): SIGUSR2 makes it crash as CRASH says, with text that contains
+// terminal escapes.
 const ways = {
   throw: () => {
     throw new Error('a defect \u001b]0;owned\u0007\u009b31m');
   },
   reject: () => void Promise.reject(new Error('a rejection \u001b]0;owned\u0007')),
-  // Nothing of the process answers any more, not even its timers.
+  // Blocks the whole process, including its timers.
   hang: () => {
     setImmediate(() => {
       for (;;);

@@ -1,5 +1,4 @@
-// A connection that cannot be relied on: passes bytes on to a server, and cuts each connection off after so many of its
-// answer.
+// An unreliable connection: forwards bytes to a server, and closes each connection after part of the response.
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
@@ -35,7 +34,7 @@ export async function openCuttingProxy(target: string, cutAfter: () => number): 
         return;
       }
       cuts += 1;
-      // In the middle of a frame, most often: what comes before the cut still arrives.
+      // Usually in the middle of a frame: the bytes before the cut still arrive.
       near.write(bytes.subarray(0, bytes.length + left), cut);
       far.pause();
     });

@@ -1,4 +1,4 @@
-// Damage to what an engine printed, by a seed: bytes, lines, and the JSON in the lines.
+// Damages the output of an engine, seeded: bytes, lines, and the JSON in the lines.
 import { pick, times, type Random } from './fuzz.js';
 import { mutateJson, toJsonText } from './json-mutations.js';
 
@@ -48,7 +48,7 @@ const insertAt = (bytes: Buffer, at: number, what: Buffer) =>
 const linesOf = (bytes: Buffer) => bytes.toString('latin1').split('\n');
 const joined = (lines: readonly string[]) => Buffer.from(lines.join('\n'), 'latin1');
 
-// Changes the JSON of a line, of any that has some.
+// Changes the JSON of one of the lines with JSON.
 const mutateLine: Damage = (bytes, random) => {
   const lines = linesOf(bytes);
   const at = random(lines.length);
@@ -74,7 +74,7 @@ const DAMAGES: readonly Damage[] = [
     Buffer.from(bytes.map((byte) => (random(Math.max(2, bytes.length >> 1)) === 0 ? byte ^ (1 << random(8)) : byte))),
   (bytes, random) => bytes.subarray(0, random(bytes.length + 1)),
   (bytes, random) => bytes.subarray(random(bytes.length + 1)),
-  // Cut out, doubled, swapped, merged, torn.
+  // Removed, duplicated, swapped, merged, torn.
   (bytes, random) => joined(linesOf(bytes).filter(() => random(6) !== 0)),
   (bytes, random) => joined(linesOf(bytes).flatMap((line) => (random(6) === 0 ? [line, line] : [line]))),
   (bytes, random) => joined(linesOf(bytes).toSorted(() => random(3) - 1)),
@@ -86,7 +86,7 @@ const DAMAGES: readonly Damage[] = [
       ),
     ),
   (bytes) => Buffer.from(bytes.toString('latin1').replaceAll('\n', '\r\n'), 'latin1'),
-  // Of another recording.
+  // From another recording.
   (bytes, random, others) => Buffer.concat([bytes, pick(random, others)]),
   (bytes, random, others) => insertAt(bytes, random(bytes.length + 1), pick(random, others)),
 ];

@@ -4,38 +4,38 @@ import { expect } from 'vitest';
 import { readMark } from '../../src/process/process-table.js';
 
 export interface TracedProcess {
-  // Run and attempt, as it was marked.
+  // Run and attempt, as in its mark.
   readonly turn: string;
   readonly runId: string;
   readonly attempt: number;
   readonly pid: number;
-  readonly told: string;
+  readonly input: string;
 }
 
 export function readTrace(file: string): TracedProcess[] {
-  const found: { turn: string; pid: number; told: string }[] = [];
+  const processes: { turn: string; pid: number; input: string }[] = [];
   const lines = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
   for (const line of lines) {
     const {
       turn,
       pid,
       began,
-      told = '',
-    } = JSON.parse(line) as { turn: string; pid: number; began?: string[]; told?: string };
-    if (began) found.push({ turn, pid, told: '' });
-    const process = found.findLast((each) => each.pid === pid && each.turn === turn);
-    if (process) process.told += told;
+      input = '',
+    } = JSON.parse(line) as { turn: string; pid: number; began?: string[]; input?: string };
+    if (began) processes.push({ turn, pid, input: '' });
+    const process = processes.findLast((each) => each.pid === pid && each.turn === turn);
+    if (process) process.input += input;
   }
-  return found.map(({ turn, pid, told }) => {
+  return processes.map(({ turn, pid, input }) => {
     const [runId = '', attempt = ''] = turn.split('/');
-    return { turn, runId, attempt: Number(attempt), pid, told };
+    return { turn, runId, attempt: Number(attempt), pid, input };
   });
 }
 
-// No turn had two processes, and no process was given two answers to one thing it asked.
+// Expects that no turn had two processes and that no request of a process was answered twice.
 export function expectNothingTwice(processes: readonly TracedProcess[]): void {
   expect(twice(processes.map(({ turn }) => turn)), 'turns with two processes').toEqual([]);
-  for (const { turn, told } of processes) expect(twice(answersIn(told)), `answered twice in ${turn}`).toEqual([]);
+  for (const { turn, input } of processes) expect(twice(answersIn(input)), `answered twice in ${turn}`).toEqual([]);
 }
 
 export function isThere({ pid, turn }: TracedProcess): boolean {
@@ -47,15 +47,15 @@ export function twice(all: readonly string[]): string[] {
   return all.filter((each, index) => all.indexOf(each) !== index);
 }
 
-// By the ids of the requests of an engine that stays; what is told to others is no JSON.
-function answersIn(told: string): string[] {
-  return told.split('\n').flatMap((line) => {
+// Counts by the request ids of a resident engine; the input of other engines is not JSON.
+function answersIn(input: string): string[] {
+  return input.split('\n').flatMap((line) => {
     if (!line.startsWith('{')) return [];
     try {
       const { id, method } = JSON.parse(line) as { id?: number | string; method?: string };
       return method === undefined && id !== undefined ? [String(id)] : [];
     } catch {
-      // A prompt of several lines, or one that was cut off with its process.
+      // A prompt of several lines, or one that was interrupted with its process.
       return [];
     }
   });

@@ -5,13 +5,13 @@ import { get, type IncomingMessage } from 'node:http';
 export interface SourceOptions {
   readonly token: string;
   readonly cursor?: number;
-  // The data as the bytes that came.
+  // The data as raw bytes.
   readonly onEvent: (seq: number, data: Buffer) => void;
-  // How long to read nothing after so many events; null: not at all.
+  // How long to pause after so many events; null: no pause.
   readonly pace?: (events: number) => number | null;
 }
 
-// Resolves with the number of connections it took.
+// Resolves with the number of connections.
 export async function readAsBrowser(
   url: string,
   { token, cursor = 0, onEvent, pace = () => null }: SourceOptions,

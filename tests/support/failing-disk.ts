@@ -1,6 +1,6 @@
-// A disk that refuses one write of this process, the n-th within a folder, or all from there on; with half of it
-// written or none. To open a file for writing, to make a folder and to give a file its name are writes too. The calls
-// of node:fs are replaced for that, and put back. What SQLite writes goes by the store, which a test alters itself.
+// A disk that refuses one write of this process, the n-th within a folder, or all from there on, with half of the data
+// written or none. Opening a file for writing, creating a folder and renaming a file also count as writes. Replaces the
+// functions of node:fs and restores them. SQLite writes through the store, which a test alters itself.
 import fs from 'node:fs';
 import { open } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -8,13 +8,13 @@ import { syncBuiltinESMExports } from 'node:module';
 export type How = 'ENOSPC' | 'EIO' | 'half';
 
 export interface FailingDisk {
-  // To be asked before a write that is none of node:fs: throws if it is its turn.
+  // Call before a write outside node:fs: throws if this write should fail.
   check(): void;
   readonly writes: number;
   readonly failed: number;
-  // Which calls those were.
+  // The names of the refused calls.
   readonly refused: readonly string[];
-  // There is room again.
+  // The disk has space again.
   heal(): void;
   restore(): void;
 }
@@ -43,7 +43,7 @@ export async function breakDisk(
   const own = { write: proto.write, writeFile: proto.writeFile, datasync: proto.datasync, close: proto.close };
   const refused: string[] = [];
   const state = { writes: 0, failed: 0, left: times, isOver: false };
-  // Null: it goes well.
+  // Null: the write succeeds.
   const refusal = (call = 'write'): Error | null => {
     if (state.isOver) return null;
     state.writes += 1;
@@ -116,7 +116,7 @@ export async function breakDisk(
       realPromises.rename(...args)
     ),
   });
-  // Handles have no path: all that this process writes by them are logs and recordings of runs.
+  // Handles have no path: this process uses them only for logs and recordings of runs.
   Object.assign(proto, {
     async write(this: unknown, ...args: unknown[]) {
       const error = refusal();

@@ -1,5 +1,5 @@
-// A scripted `codex app-server`: answers as the real one does, and misbehaves as the prompt of a turn or FAKE (words)
-// says. Requests whose method begins with test/ are for tests alone.
+// A scripted `codex app-server`: responds like the real one, and misbehaves as the prompt of a turn or FAKE (words)
+// demands. Requests whose method begins with test/ are for tests only.
 import { spawn } from 'node:child_process';
 
 const words = new Set((process.env.FAKE ?? '').split(' '));
@@ -59,7 +59,7 @@ const methods = {
   'thread/turns/list': (id, { threadId, cursor }) => {
     if (words.has('old'))
       return refuse(id, 'Invalid request: unknown variant `thread/turns/list`, expected one of `initialize`');
-    // Two a page.
+    // Two per page.
     const all = (history.get(threadId) ?? []).toReversed().map((turn) => ({ id: turn, status: 'completed' }));
     const from = Number(cursor ?? 0);
     return send({
@@ -109,14 +109,14 @@ const methods = {
 
 if (words.has('stubborn')) for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {});
 process.stderr.write('fake app-server\n');
-// At line feeds alone: readline cuts at other signs too, depending on the version of Node.
+// Splits only at line feeds: readline also splits at other characters, depending on the version of Node.
 let rest = '';
 process.stdin.setEncoding('utf8').on('data', (text) => {
   const lines = (rest + text).split('\n');
   rest = lines.pop() ?? '';
-  lines.forEach(take);
+  lines.forEach(handleLine);
 });
-function take(line) {
+function handleLine(line) {
   const { id, method, params } = JSON.parse(line);
   if (method === undefined) return notify('serverRequest/answered', JSON.parse(line));
   if (id === undefined) return undefined;

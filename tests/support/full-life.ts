@@ -1,6 +1,6 @@
-// A data directory with all that ever gets into one: runs of several engines, questions, approvals, failures, tokens,
-// webhooks, recordings, archives, logs; played by the built program, while every kind of secret passes through it. What
-// was seen on the way is kept.
+// A data directory with every kind of content: runs of several engines, questions, approvals, failures, tokens,
+// webhooks, recordings, archives, logs, written by the built program while every kind of secret passes through it.
+// Keeps everything observed on the way.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +11,7 @@ import { createSite, parley, type Ended, type Site } from './command.js';
 import { afterEachFile } from './hooks.js';
 import { startServer, type ServerProcess } from './served-process.js';
 
-// Each is found nowhere else in the world.
+// Each one is unique.
 export const SECRETS = {
   hookSecretInEnvironment: 'hook-secret-of-env-4b1f27',
   hookSecretInFile: 'hook-secret-of-file-93ac01',
@@ -31,14 +31,14 @@ interface Process {
 
 export interface Life {
   readonly site: Site;
-  // Where programs are told to put what is temporary.
+  // The folder for temporary files of programs.
   readonly temporary: string;
   readonly hookSecretFile: string;
   readonly tokens: { readonly operator: string; readonly viewer: string; readonly cookie: string };
-  // By engine, while it was at work; with all that it had started.
+  // By engine, while it was running, with its child processes.
   readonly engines: Readonly<Record<string, readonly Process[]>>;
   readonly server: Process;
-  // What a client was answered, by what it asked for.
+  // The responses to a client, by request.
   readonly answers: Readonly<Record<string, string>>;
   readonly printed: Readonly<Record<string, string>>;
   readonly deliveries: number;
@@ -47,13 +47,13 @@ export interface Life {
 const PATIENCE = { timeout: 30_000, interval: 20 } as const;
 const ASK = '[[ask Which?|a|b]]';
 
-// Also ends a server whose start fails before the first test: no hook of a test runs for it.
+// Also ends a server whose start fails before the first test, for which no hook of a test runs.
 const servers: ServerProcess[] = [];
 afterEachFile(() => {
   for (const { child } of servers.splice(0)) child.kill('SIGKILL');
 });
 
-// `whileServing` looks at the directory while the server has it open.
+// `whileServing` inspects the directory while the server uses it.
 export async function playFullLife(whileServing: (site: Site) => void): Promise<Life> {
   const site = createSite();
   const [temporary, hookSecretFile] = [join(site.root, 'tmp'), join(site.root, 'hook.secret')];
@@ -81,7 +81,7 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
   const calls: Record<string, Ended> = {};
   const call = async (name: string, ...args: string[]): Promise<string> =>
     (calls[name] = await parley(living, args)).stdout.trim();
-  // Makes the directory.
+  // Creates the directory.
   const viewer = await call('token', 'token', 'add', 'anna', '--role', 'viewer');
   // The first delivery fails.
   let deliveries = 0;
@@ -117,7 +117,7 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
   };
   const becomes = (id: string, status: string) =>
     vi.waitFor(async () => expect((await client.get(id)).status).toBe(status), PATIENCE);
-  // Seen while it works.
+  // Recorded while it runs.
   const play = async (engine: string, prompt: string): Promise<string> => {
     const { run_id: id } = await client.create({ engine, prompt, execution_mode: 'interactive', permission: 'full' });
     await vi.waitFor(() => {
@@ -169,7 +169,7 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
     `/v1/runs/${failing}/logs?stream=stderr`,
   ])
     await get(path);
-  // Where people put secrets by mistake.
+  // Places where people put secrets by mistake.
   for (const [path, headers] of [
     [`/v1/runs?token=${SECRETS.strayToken}`, {}],
     [`/sign-in?token=${SECRETS.strayToken}`, {}],
@@ -188,7 +188,7 @@ export async function playFullLife(whileServing: (site: Site) => void): Promise<
   server.child.kill('SIGTERM');
   calls['serve'] = await server.ended;
   receiver.close();
-  // Without a server: by a worker of its own.
+  // Without a server: in its own worker.
   await call('run', 'run', 'rehearsal', '[[answer x]] [[done 1]]', '--scratch');
   await call('doctor', 'doctor');
   expect(Object.fromEntries(Object.entries(calls).map(([name, { code }]) => [name, code]))).toEqual({

@@ -1,13 +1,12 @@
-// How fuzzing goes: so many cases, each with a random source of its own. A failure names the seed and the case, so that
-// it can be played alone.
+// Runs fuzz cases, each with its own random source. A failure names the seed and the case, so that it can be run alone.
 import { seededRandom } from './seeded-random.js';
 
 export const SEED = Number(process.env['PARLEY_SEED'] ?? 20261116);
 // How many times as many cases as in the short form.
 const TIMES = Number(process.env['PARLEY_FUZZ_TIMES'] ?? 1);
-// For the test that plays them.
+// For the test that runs them.
 export const PATIENCE_MS = 120_000 * Math.max(1, TIMES);
-// Only this one.
+// Runs only this case.
 const ONLY = process.env['PARLEY_FUZZ_CASE'];
 
 export type Random = ReturnType<typeof seededRandom>;
@@ -29,7 +28,7 @@ export async function fuzz(
   }
 }
 
-// Far apart for neighbours: the source itself begins alike for seeds that are alike.
+// Far apart for neighbours: similar seeds give similar first numbers.
 function seedOf(name: string, index: number): number {
   let hash = SEED >>> 0;
   for (const char of `${name} ${index}`) hash = Math.imul(hash ^ char.charCodeAt(0), 0x01000193) >>> 0;

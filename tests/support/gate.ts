@@ -1,4 +1,4 @@
-// Something a test holds back until it opens it.
+// Blocks callers until the test opens it.
 export class Gate {
   open!: () => void;
   readonly opened = new Promise<void>((resolve) => (this.open = resolve));

@@ -10,7 +10,7 @@ import { startServer, type ServerProcess } from './served-process.js';
 
 export const TOKEN = 'prl_5Wq9tB2xLc8Hf4Zn7Rk1Jv6Gm3Ds0Py';
 
-// Engines get them too: a clock that is wrong is wrong for all of a machine.
+// Engines get these variables as well: a wrong clock is wrong for all processes of a machine.
 const PASSED = ['NODE_OPTIONS', 'ENGINE_TRACE', 'CLOCK_SHIFT_MS'];
 const PRELOADS = ['shift-clock.mjs', 'trace-engine.mjs']
   .map((name) => `--import=${new URL(name, import.meta.url).href}`)
@@ -19,7 +19,7 @@ const PRELOADS = ['shift-clock.mjs', 'trace-engine.mjs']
 interface StartOptions {
   // Another address of the database.
   readonly url?: string;
-  // Without one it has that of its data directory.
+  // If it is absent, the token of its data directory.
   readonly token?: string | null;
   // How wrong the clock of this host is.
   readonly shiftMs?: number;
@@ -28,11 +28,11 @@ interface StartOptions {
 export interface Hosts {
   readonly database: TestDatabase;
   readonly site: Site;
-  // With files of its own, or with those that all share.
+  // With its own files, or with shared ones.
   start(name: string, options?: StartOptions): Promise<ServerProcess>;
-  // The processes of engines, as they wrote it down themselves.
+  // The processes of engines, as they recorded themselves.
   traced(runId?: string): TracedProcess[];
-  // Folders of a run, on whichever host.
+  // Folders of a run, on any host.
   foldersOf(runId: string): string[];
 }
 
@@ -109,11 +109,11 @@ export async function withHosts({
 export const becomes = (client: ParleyClient, id: string) =>
   expect.poll(async () => (await client.get(id)).status, { timeout: 30_000 });
 
-// Files beside the store are written after it.
+// Files next to the store are written after it.
 export const proves = (client: ParleyClient, id: string) =>
   expect.poll(async () => (await client.verify(id)).checks.filter(({ ok }) => !ok), { timeout: 10_000 }).toEqual([]);
 
-// Everything that is stored of a run but how far its files go, which are written later.
+// All stored data of a run except the progress of its files, which are written later.
 export async function rowsOf(
   { database }: Hosts,
   id: string,

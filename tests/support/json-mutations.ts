@@ -1,8 +1,7 @@
-// Damage to JSON: members removed, renamed, of another type, nested deep, huge, and what text can say but a value
-// cannot.
+// Damages JSON: members removed, renamed, of another type, deeply nested, huge, and forms that only text can have.
 import { pick, type Random } from './fuzz.js';
 
-// Stands in a value for what can only be written as text.
+// A placeholder in a value for text that a value cannot express.
 const RAW = '\u0001raw:';
 
 const TEXTS = [
@@ -80,14 +79,14 @@ export function anyJson(random: Random): unknown {
   }
 }
 
-// One change somewhere in it.
+// Changes one place in it.
 export function mutateJson(value: unknown, random: Random): unknown {
   if (typeof value !== 'object' || value === null || random(12) === 0) return replace(value, random);
   if (Array.isArray(value)) return mutateList(value, random);
   const entries = Object.entries(value);
   const at = random(entries.length);
   const [name, member] = entries[at] ?? ['', null];
-  // Deeper down, most often: what is there is what a reader looks for.
+  // Usually deeper: readers look for existing members.
   switch (entries.length === 0 ? 3 : random(10)) {
     case 0:
       return Object.fromEntries(entries.filter((_, index) => index !== at));

@@ -1,4 +1,4 @@
-// The wording of schema libraries (Ajv, zod), which no person and no client may ever be shown.
+// The wording of schema libraries (Ajv, zod), which must never reach a person or a client.
 export const LIBRARY_WORDS = new RegExp(
   [
     'must (?:NOT )?(?:match|have|be)',

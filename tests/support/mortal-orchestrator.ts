@@ -1,6 +1,6 @@
-// An orchestrator on a real store that dies at a chosen call of it, as with its process: from then on nothing that it
-// asks for is answered, and nothing of it is waited for. Its engine is a shell that prints what the test says, so that
-// a turn costs little.
+// An orchestrator on a real store that dies at a chosen call of the store, like its process would: from then on, none
+// of its calls returns and nothing waits for it. Its engine is a shell that prints the test's output, so that a turn
+// costs little.
 import { singleHost } from '../../src/ownership/single-host.js';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ import type { SimulatedTime } from './simulated-timers.js';
 
 export const SLOTS = 3;
 export const SESSION = '5ce7e000-0000-4000-8000-000000000001';
-// Writes down its turn first: what was started is known from the engines themselves.
+// Records its turn first: started engines are known from the engines themselves.
 const PLAY =
   'echo "$PARLEY_TURN" >> "$STARTS"; printf "%s" "$PLAY"; [ "$CODE" = hang ] && exec sleep 600; exit "$CODE"';
 const NEVER = new Promise<never>(() => {});
 
 export interface Bomb {
-  // Which call from now on, and whether it is done before the end.
+  // The call at which it dies, and whether the call is executed first.
   readonly calls: number;
   readonly moment: 'before' | 'after';
 }
@@ -30,7 +30,7 @@ export interface Play {
   readonly code: number | 'hang';
 }
 
-// One from an open to its death or end: whatever is left of it later gets no answer, and begins nothing.
+// One life from open to death or end: later calls get no response and start nothing.
 interface Life {
   readonly isOver: boolean;
   end(): void;
@@ -45,7 +45,7 @@ export class MortalOrchestrator {
   readonly root: string;
   readonly failures: unknown[] = [];
   readonly #time: SimulatedTime;
-  // Turns whose process is being started, or was.
+  // Turns whose process is starting or was started.
   readonly #begun = new Set<string>();
   readonly #play: (run: RunRecord) => Play;
   #data!: DataDir;
@@ -59,7 +59,7 @@ export class MortalOrchestrator {
     this.#play = play;
   }
 
-  // What is stored, whoever lives.
+  // The stored data, independent of any life.
   get store(): Store {
     return this.#data.store;
   }
@@ -72,7 +72,7 @@ export class MortalOrchestrator {
     this.#bomb = bomb;
   }
 
-  // Throws Dead if it dies on the way.
+  // Throws Dead if it dies during the call.
   async open(): Promise<void> {
     this.#data = await openDataDir(join(this.root, 'data'), { pid: process.pid });
     const life = beginLife();
@@ -116,12 +116,12 @@ export class MortalOrchestrator {
     await this.alive((orchestrator) => orchestrator.recovered());
   }
 
-  // What it answers; throws Dead if it dies before.
+  // Returns the result; throws Dead if it dies before.
   alive<T>(ask: (orchestrator: Orchestrator) => Promise<T>): Promise<T> {
     return Promise.race([ask(this.#orchestrator as Orchestrator), this.#life.death]);
   }
 
-  // In order; if it dies on the way, it is buried by whoever hears of that.
+  // In order; the caller that receives its death cleans up.
   async close(): Promise<void> {
     const [life, data] = [this.#life, this.#data];
     if (life.isOver) throw new Dead('died');
@@ -130,11 +130,11 @@ export class MortalOrchestrator {
     await data.close();
   }
 
-  // After its death: what it had started is ended or ends by itself, and has printed its last.
+  // After its death: waits until its processes have exited and printed their last output.
   async bury(runIds: readonly string[]): Promise<void> {
     this.#bomb = null;
     this.#life.end();
-    // What is between two calls of the store cannot be stopped there: it was just before the end.
+    // Work between two calls of the store cannot be stopped there: it happened just before the end.
     const limit = Date.now() + 5000;
     while ([...this.#begun].some((turn) => !this.starts().includes(turn)) && Date.now() < limit)
       await new Promise((resolve) => setTimeout(resolve, 2));
@@ -150,7 +150,7 @@ export class MortalOrchestrator {
     await this.#data.close();
   }
 
-  // As the engines have written it down themselves.
+  // As the engines recorded it themselves.
   starts(): string[] {
     const path = join(this.root, 'starts.txt');
     return existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n') : [];
@@ -181,7 +181,7 @@ export class MortalOrchestrator {
             const bomb = this.#bomb && { ...this.#bomb, calls: this.#bomb.calls - 1 };
             this.#bomb = bomb;
             if (bomb?.calls === 0 && bomb.moment === 'before') return die();
-            const answer = await (member as (...given: unknown[]) => Promise<unknown>).apply(target, args);
+            const answer = await (member as (...parameters: unknown[]) => Promise<unknown>).apply(target, args);
             return bomb?.calls === 0 ? die() : answer;
           };
         },
@@ -190,7 +190,7 @@ export class MortalOrchestrator {
   }
 }
 
-// What it had put off dies with it.
+// Its pending timers die with it.
 function mortalTimers(timers: Timers, life: Life): Timers {
   return { set: (ms, fire) => timers.set(ms, () => life.isOver || fire()) };
 }
@@ -214,7 +214,7 @@ function killed(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch (error) {
-    // It has just ended by itself.
+    // It has just exited.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -1,8 +1,8 @@
-// Damage to a recorded stream, for properties that hold whatever an engine prints.
+// Damages a recorded stream, for properties that hold for any output of an engine.
 import * as fc from 'fast-check';
 import type { StreamName } from '../../src/rasp/event.js';
 
-// One change to a stream: cut, doubled, overwritten, swapped lines, bytes thrown in.
+// One change to a stream: truncated, duplicated, overwritten, swapped lines, inserted bytes.
 export type Mutation = (bytes: Buffer) => Buffer;
 
 const at = (bytes: Buffer, part: number) => Math.floor(part * bytes.length);
@@ -66,7 +66,7 @@ function shuffleLines(bytes: Buffer, order: Iterator<number>): Buffer {
   return Buffer.from(lines.join('\n'), 'latin1');
 }
 
-// Chunks of a stream, as long as `sizes` says.
+// Chunks of a stream, with the lengths in `sizes`.
 export function* cut(name: StreamName, bytes: Buffer, sizes: Iterator<number>): Generator<[StreamName, Buffer]> {
   for (let from = 0; from < bytes.length;) {
     const to = Math.min(bytes.length, from + (sizes.next().value as number));

@@ -1,13 +1,13 @@
-// Databases as earlier versions left them: files of tests/old-databases, which were written by the programs of their
-// time and are copied here. scripts/make-old-databases.mjs says how they were made.
+// Databases as earlier versions left them: copies of the files in tests/old-databases, which were written by the
+// programs of their time. scripts/make-old-databases.mjs explains how they were made.
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { migrate } from '../../src/store/sqlite/migrate.js';
 import { openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 
-// Version 0 is the predecessor's. Each release adds the file of its version; numbers of steps that were never released
-// alone are left out.
+// Version 0 is the predecessor's. Each release adds the file of its version; steps that were never released alone have
+// no file.
 const folder = new URL('../old-databases/', import.meta.url);
 export const VERSIONS = readdirSync(folder)
   .flatMap((name) => /^version-(\d+)\.db$/.exec(name)?.[1] ?? [])
@@ -23,7 +23,7 @@ export async function copyDatabase(version: number, file: string, mode: 'wal' | 
   db.close();
 }
 
-// The newest of them, brought up to date.
+// The newest of them, migrated.
 export const NEWEST_KEPT = VERSIONS.at(-1) ?? 0;
 
 export async function copyNewest(file: string): Promise<void> {
@@ -33,26 +33,27 @@ export async function copyNewest(file: string): Promise<void> {
   db.close();
 }
 
-// A run that is in it.
+// A run in it.
 export function keptRun(version: number): string {
-  const found = /run_[0-9A-Z]{26}/.exec(readFileSync(keptFile(version), 'latin1'))?.[0];
-  if (found === undefined) throw new Error(`no run in the database of version ${version}`);
-  return found;
+  const runId = /run_[0-9A-Z]{26}/.exec(readFileSync(keptFile(version), 'latin1'))?.[0];
+  if (runId === undefined) throw new Error(`no run in the database of version ${version}`);
+  return runId;
 }
 
-// A database that is closed keeps its files open until its statements are collected: thousands of looks would use up
+// A closed database keeps its files open until its statements are collected: thousands of reads would exceed the limit
+// of open files.
 // what a process may open.
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 const LOOKS_BETWEEN = 300;
 let looks = 0;
 
-// Looks at a copy: even a reader leaves files beside a database. Null if it cannot be read.
+// Reads a copy: even a reader leaves files next to a database. Null if it cannot be read.
 export async function look<T>(file: string, work: (db: Database) => T): Promise<T | null> {
   const copy = `${file}-look`;
   if ((looks += 1) % LOOKS_BETWEEN === 0) {
     collect();
-    // Only then they are let go.
+    // Only then the files are closed.
     await new Promise((resolve) => setImmediate(resolve));
   }
   let db: Database | undefined;
@@ -69,7 +70,7 @@ export async function look<T>(file: string, work: (db: Database) => T): Promise<
   }
 }
 
-// Everything in it, as text; the rows in their order. Null if it cannot be read whole.
+// Everything in it, as text; the rows in their order. Null if it cannot be read completely.
 export function dump(file: string): Promise<string | null> {
   return look(file, (db) => {
     const schema = db.prepare('SELECT name, type, sql FROM sqlite_master ORDER BY name').all() as {
@@ -91,7 +92,7 @@ export function dump(file: string): Promise<string | null> {
   });
 }
 
-// Damage makes numbers that JavaScript cannot hold.
+// Damage creates numbers that JavaScript cannot represent.
 function allOf(db: Database, table: string): unknown[] {
   const rows = db.prepare(`SELECT * FROM "${table}"`);
   rows.setReadBigInts(true);

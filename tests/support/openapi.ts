@@ -1,5 +1,4 @@
-// The OpenAPI document of a server as something to go by: its operations, and whether a value or an answer is what it
-// says.
+// The OpenAPI document of a server as a specification: its operations, and whether a value or a response conforms.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { pick, type Random } from './fuzz.js';
 
@@ -49,19 +48,19 @@ export function operationsOf(document: ApiDocument): Operation[] {
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 const compiled = new Map<object, ReturnType<typeof ajv.compile>>();
 
-// What is wrong with it, or null.
+// The problem with the value, or null.
 export function explainBy(document: ApiDocument, schema: object, value: unknown): string | null {
   const check = compiled.get(schema) ?? ajv.compile({ ...schema, components: document.components });
   compiled.set(schema, check);
   return check(value) ? null : ajv.errorsText(check.errors);
 }
 
-// What is documented for this status, or null.
+// The documented response for this status, or null.
 export function answerOf({ responses }: Operation, status: number): Content | null {
   return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? null;
 }
 
-// What the schema allows; null where only the one who asks can know a good one.
+// A value that the schema allows; null if only the test can know a good one.
 export function goodValue(
   { type, enum: names, const: only, minimum = 0, maximum = 2 ** 31, minLength = 0, maxLength = 50 }: Schema,
   random: Random,
@@ -103,7 +102,7 @@ const NONSENSE = [
   '*',
 ];
 
-// Written as it goes into an address.
+// As it is written in a URL.
 export function badValue({ minimum, maximum, maxLength }: Schema, random: Random): string {
   const edges = [
     minimum === undefined ? null : String(minimum - 1),

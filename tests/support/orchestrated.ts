@@ -147,9 +147,8 @@ export async function journalOf(bench: Bench, runId: string): Promise<{ rasp: Ra
   };
 }
 
-// The invariants of a run, whatever happened to it. `found` is what verify must find, where the test itself has changed
-// something.
-export async function expectSound(bench: Bench, runId: string, found: readonly string[] = []): Promise<RunRecord> {
+// The invariants of every run. `findings` is what verify must report, if the test itself has changed something.
+export async function expectSound(bench: Bench, runId: string, findings: readonly string[] = []): Promise<RunRecord> {
   const run = (await bench.data.store.loadRun(runId)) as RunRecord;
   const { rasp, fcmp } = await journalOf(bench, runId);
   expect(rasp.map((event) => event.seq)).toEqual(rasp.map((_, index) => index + 1));
@@ -169,7 +168,7 @@ export async function expectSound(bench: Bench, runId: string, found: readonly s
     state = data.to as string;
   }
   expect(state).toBe(run.status);
-  // The same walk in the conversation; only a start that found the run waiting is not shown there.
+  // The same states in the conversation; only a start that found the run waiting is not shown there.
   const walked = rasp
     .filter(
       ({ event, data }) => event.type === 'lifecycle.state.changed' && data['trigger'] !== 'restart.preserve_waiting',
@@ -184,7 +183,7 @@ export async function expectSound(bench: Bench, runId: string, found: readonly s
   if (['succeeded', 'failed', 'canceled'].includes(run.status))
     expect(rasp.at(-1)?.event.type).toBe('lifecycle.state.changed');
   if (run.status === 'waiting_user') {
-    expect(await bench.data.store.loadPending(runId)).not.toBeNull();
+    expect(await bench.data.store.loadPendingInteraction(runId)).not.toBeNull();
     expect(await bench.data.store.loadHandle(run.request_id)).not.toBeNull();
   }
   const { resident } = findEngine(run.spec.engine);
@@ -192,9 +191,9 @@ export async function expectSound(bench: Bench, runId: string, found: readonly s
     (await verifyRun(bench.data.store, bench.data.path, run))
       .filter(({ ok }) => !ok)
       .map(({ name, finding }) => `${name}: ${finding}`),
-  ).toEqual(found);
+  ).toEqual(findings);
   if (!resident) expectCover(bench, run, rasp);
-  // Only an engine that stays is there while its run waits.
+  // Only a resident engine keeps its process while its run waits.
   if (!resident || run.status !== 'waiting_user') expect(processesOf(runId)).toEqual([]);
   return run;
 }

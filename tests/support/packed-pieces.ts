@@ -1,4 +1,4 @@
-// Stored pieces of a journal: packed data has bits whose change does not alter the unpacked text.
+// Stored segments of a journal: compressed data has bits whose change does not alter the decompressed text.
 import { unpackBody, type PackedBody } from '../../src/store/sqlite/pack-body.js';
 
 export function saysTheSame(piece: PackedBody, changed: Uint8Array): boolean {

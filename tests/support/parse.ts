@@ -1,6 +1,5 @@
-// Feeds recorded output to the parser of one turn. Whatever a test asks for, two promises are checked each time: the
-// ranges of the drafts account for every byte of both streams, and every draft makes a valid RASP event that says what
-// the draft says.
+// Feeds recorded output to the parser of one turn. Checks two promises each time: the ranges of the drafts account for
+// every byte of both streams, and every draft makes a valid RASP event with the same content.
 import { expect } from 'vitest';
 import type { ParserCounts } from '../../src/engines/emitter.js';
 import type { Engine } from '../../src/engines/engine.js';
@@ -25,7 +24,7 @@ export interface Parsed {
   readonly counts: ParserCounts;
   readonly turnOver: boolean;
   readonly openRequests: readonly NativeRequest[];
-  // How many bytes of each stream the ranges cover, from where the turn begins on without a hole.
+  // How many bytes of each stream the ranges cover without a gap, from the start of the turn.
   readonly cover: Readonly<Record<StreamName, number>>;
 }
 
@@ -53,11 +52,11 @@ export function parse(engine: string | Engine, output: Output, start: ParserStar
 }
 
 function* cut(bytes: Buffer, size = Math.max(1, bytes.length)): Generator<Buffer> {
-  // A copy each time: a parser that keeps a view of a chunk would be found out.
+  // A copy each time, which exposes a parser that keeps a view of a chunk.
   for (let at = 0; at < bytes.length; at += size) yield Buffer.from(bytes.subarray(at, at + size));
 }
 
-// The event that a draft becomes when it is stored: its data is what its JSON text says.
+// The stored event of a draft: its data is the content of its JSON text.
 export function eventOf(draft: RaspDraft, seq: number, engine = 'codex', attempt = 1): RaspEvent {
   const { type, parser, confidence, sessionId, itemId, interactionId, range } = draft;
   return {
@@ -96,7 +95,7 @@ function expectValid(engine: string, drafts: readonly RaspDraft[]): void {
   }
 }
 
-// Ranges are equal or disjoint and leave no hole: sorted, each begins where the one before it ended.
+// Ranges are equal or disjoint and leave no gap: sorted, each begins where the one before it ended.
 function coverOf(drafts: readonly RaspDraft[], stream: StreamName, begin: number): number {
   const ranges = new Map<string, readonly [number, number]>();
   for (const { range } of drafts)
@@ -113,7 +112,7 @@ export function joinLines(...texts: readonly string[]): string {
   return texts.map((text) => `${text}\n`).join('');
 }
 
-// Type and data of each draft, for whole comparisons.
+// Type and data of each draft, for complete comparisons.
 export function brief(drafts: readonly RaspDraft[]): [RaspType, unknown][] {
   return drafts.map(({ type, data }) => [type, data]);
 }

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { createClient, type ParleyClient } from '../../src/client/client.js';
 import { ParleyError } from '../../src/client/parley-error.js';
 
-// One that does not answer for so long is left.
+// A server that does not respond for so long is abandoned.
 const PATIENCE_MS = 8000;
 
 export abstract class Persistence {
@@ -14,10 +14,10 @@ export abstract class Persistence {
     this.#token = token;
   }
 
-  // Where to ask next.
+  // The next server to call.
   abstract get url(): string;
 
-  // Tried on another until one answers it.
+  // Repeated on another server until one responds.
   async somewhere<T>(ask: (client: ParleyClient) => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -29,8 +29,8 @@ export abstract class Persistence {
     }
   }
 
-  // Everything that is told of a run, from one server after the other, each from where the one before was lost. Answers
-  // the last seq.
+  // All events of a run, from one server after the other, each from the position at which the previous one was lost.
+  // Returns the last seq.
   async watch(runId: string): Promise<number> {
     let seq = 0;
     for (;;) {

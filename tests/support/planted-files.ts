@@ -1,4 +1,4 @@
-// Objects that an agent or a repository may put in the place of a file: every reader must refuse each at once.
+// Objects that an agent or a repository may put in place of a file: every reader must refuse each at once.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -35,21 +35,22 @@ export const PLANTS: readonly (readonly [string, (path: string) => Promise<void>
   ],
 ];
 
-// Takes away what is there, first.
+// Removes the existing file first.
 export async function plant(path: string, put: (path: string) => Promise<void> | void): Promise<void> {
   rmSync(path, { recursive: true, force: true });
   mkdirSync(dirname(path), { recursive: true });
   await put(path);
 }
 
-// The folder of the file becomes a link to where it was moved.
+// The folder of the file becomes a link to the place where it was moved.
 export function linkFolder(path: string): void {
   const folder = dirname(path);
   renameSync(folder, `${folder}.moved`);
   symlinkSync(`${folder}.moved`, folder);
 }
 
-// A file that another process makes longer all the time. Returns a function that ends the process: it would create the
+// A file that another process keeps extending. Returns a function that ends the process: it would create the file again
+// after the folder was removed.
 // file again after the folder was removed.
 export function growing(path: string): () => Promise<void> {
   writeFileSync(path, 'x'.repeat(1000));

@@ -22,14 +22,14 @@ export const KINDS = ['scripts', 'settings', 'broken', 'endless', 'pipes', 'sock
 export type Kind = (typeof KINDS)[number];
 
 const ROOT = new URL('../../', import.meta.url).pathname;
-// A command that has not ended by then waits for something planted.
+// A command that has not ended by then waits for a planted object.
 const LIMIT_MS = 45_000;
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly devOptional?: boolean }>>;
 }
 
-// Of all packages that are installed with Parley, and of tools that read files of their own from the working folder.
+// Names of all packages that are installed with Parley, and of tools that read their own files from the working folder.
 function toolNames(): string[] {
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
   const installed = Object.entries(lock.packages)
@@ -38,7 +38,7 @@ function toolNames(): string[] {
   return [...new Set([...installed, 'parley', 'graphile-worker', 'graphile', 'cosmiconfig', 'node', 'npm', 'yarn'])];
 }
 
-// Files that are run or parsed by whoever looks for configuration the way cosmiconfig, rc and lilconfig do.
+// Files that are run or parsed by programs that search for configuration like cosmiconfig, rc and lilconfig.
 function configNames(tool: string): string[] {
   const name = tool.replace('@', '').replaceAll('/', '-');
   const rc = ['', '.json', '.yaml', '.yml', '.toml', '.js', '.cjs', '.mjs', '.ts'].flatMap((end) => [
@@ -83,7 +83,7 @@ const OTHERS = [
 
 export interface Planted {
   readonly cwd: string;
-  // What the planted scripts have written.
+  // The markers that the planted scripts have written.
   executed(): string[];
 }
 
@@ -123,7 +123,7 @@ function put(folder: string, name: string, kind: Kind, marks: string): void {
   else linkSync(specialFile(marks, kind), path);
 }
 
-// Made once; all others are links to the same file.
+// Created once; all others are links to the same file.
 function specialFile(marks: string, kind: 'pipes' | 'devices'): string {
   const path = `${marks}.${kind}`;
   if (!existsSync(path))
@@ -131,7 +131,7 @@ function specialFile(marks: string, kind: 'pipes' | 'devices'): string {
   return path;
 }
 
-// A path to a socket is short: it is made elsewhere, and linked. Nobody answers on it.
+// A path to a socket must be short: it is created elsewhere, and linked. Nothing listens on it.
 function plantSocket(path: string): void {
   const socket = join(process.env['TMPDIR'] ?? '/tmp', `parley-planted-${process.pid}.sock`);
   if (!existsSync(socket)) {
@@ -183,7 +183,7 @@ function plantPackage(folder: string, tool: string, marks: string): void {
   writeFileSync(join(home, 'index.js'), contentOf('index.js', marks));
 }
 
-// Devices need rights that not every machine gives.
+// Devices need rights that not every machine grants.
 export function canPlant(kind: Kind): boolean {
   if (kind !== 'devices') return true;
   const probe = join(process.env['TMPDIR'] ?? '/tmp', `parley-device-${process.pid}`);
@@ -199,7 +199,7 @@ export function canPlant(kind: Kind): boolean {
 
 const ASK = '[[ask Which database? | Postgres | SQLite]] [[done "ok"]]';
 
-// Every command with arguments that make it do its work; a run waits and another has ended before the first of them.
+// Every command with arguments that make it do its work; before the first of them, one run waits and another has ended.
 const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   run: [
     ['rehearsal', ASK, '-i'],
@@ -235,7 +235,7 @@ const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   help: [[], ['run']],
 };
 
-// Calls every command that `parley --help` lists; each must end by itself. A server is stopped as soon as it serves.
+// Calls every command that `parley --help` lists; each must end by itself. A server is stopped as soon as it is ready.
 export async function callEverything(
   site: Site,
   { cwd }: Planted,

@@ -1,18 +1,18 @@
-// The way to a database, which can be cut at an exact place, closed, and held up.
+// A connection to a database that can be cut at an exact place, closed, and delayed.
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 export interface PostgresProxy {
-  // The address of the same database, by this way.
+  // The address of the same database through this proxy.
   readonly url: string;
-  // Cuts the connection on which these bytes come, instead of passing them on. From the client: the server never gets
-  // them; from the server: it has done what it was asked, and nobody hears of it. With `close` there is no new
-  // connection either.
+  // Cuts the connection on which these bytes come, instead of forwarding them. From the client: the server never
+  // receives them; from the server: it has executed the request, and the response is lost. With `close`, new
+  // connections are refused as well.
   cutAt(from: 'client' | 'server', bytes: string, options?: { close?: boolean }): Promise<void>;
-  // No connection any more, until it is opened again.
+  // Refuses connections until it is opened again.
   shut(): void;
   open(): void;
-  // What the server says is kept back until it is let go.
+  // Holds back the server's output until it is released.
   hold(): () => void;
   close(): Promise<void>;
 }

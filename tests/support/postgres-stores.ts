@@ -1,4 +1,4 @@
-// A database with as many stores on it as a test wants, all closed at its end.
+// A database with as many stores as a test needs, all closed at its end.
 import { onTestFinished } from 'vitest';
 import { registerHost, type HostLease } from '../../src/store/postgres/hosts/host-lease.js';
 import { openPostgres, type OpenOptions } from '../../src/store/postgres/connection/open-postgres.js';
@@ -10,9 +10,9 @@ import { openPostgresProxy, type PostgresProxy } from './postgres-proxy.js';
 
 export interface Stores extends TestDatabase {
   store(options?: Partial<OpenOptions> & { url?: string }): Promise<PostgresStore>;
-  // One whose host has a lease.
+  // A store whose host has a lease.
   host(id: string): Promise<PostgresStore & { lease: HostLease }>;
-  // From now on the lease of this host is over.
+  // Expires the lease of this host now.
   expire(id: string): Promise<void>;
   proxy(): Promise<PostgresProxy>;
 }

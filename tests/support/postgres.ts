@@ -1,15 +1,15 @@
-// A database of its own for each test, as a copy of the migrated one, and what tests do to a server.
+// A separate database for each test, as a copy of the migrated one, and operations of tests on a server.
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { inject } from 'vitest';
 
 export interface TestDatabase {
   readonly url: string;
-  // As an administrator, in this database, on a connection of its own.
+  // As an administrator, in this database, on a separate connection.
   query<R extends object>(sql: string, values?: unknown[]): Promise<R[]>;
-  // Ends all connections to it but the one that does it; answers how many those were.
+  // Ends all other connections to it; returns how many there were.
   terminate(condition?: string): Promise<number>;
-  // Until so many connections wait for a lock.
+  // Waits until so many connections wait for a lock.
   untilWaiting(count: number): Promise<void>;
   drop(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export function onDatabase(url: string, name: string): string {
   return changed.href;
 }
 
-// `empty`: one that Parley has never seen.
+// `empty`: one that Parley has never used.
 export async function withDatabase({ empty = false } = {}): Promise<TestDatabase> {
   const { admin, template } = inject('postgres');
   const name = `parley_test_${randomBytes(8).toString('hex')}`;
@@ -66,7 +66,7 @@ async function once(url: string, sql: string): Promise<void> {
   }
 }
 
-// Waits for what will be the case, and says what it was not.
+// Waits for a condition, and reports the difference on a timeout.
 export async function until(what: string, isSo: () => boolean | Promise<boolean>, ms = 30_000): Promise<void> {
   const end = performance.now() + ms;
   while (!(await isSo())) {

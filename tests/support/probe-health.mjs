@@ -1,4 +1,4 @@
-// A process of its own that asks /healthz again and again, and prints the slow answers as JSON when its stdin ends.
+// A separate process that requests /healthz repeatedly, and prints the slow responses as JSON when its stdin ends.
 import { Agent, get } from 'node:http';
 
 const [url] = process.argv.slice(2);
@@ -10,12 +10,12 @@ let isOver = false;
 
 function ask() {
   if (isOver) return;
-  const begun = performance.now();
+  const startedAt = performance.now();
   const next = () => {
-    const ms = performance.now() - begun;
+    const ms = performance.now() - startedAt;
     asked += 1;
     longest = Math.max(longest, ms);
-    if (ms > 50) slow.push({ at: performance.timeOrigin + begun + ms, ms: Math.round(ms) });
+    if (ms > 50) slow.push({ at: performance.timeOrigin + startedAt + ms, ms: Math.round(ms) });
     setTimeout(ask, 10);
   };
   get(`${url}/healthz`, { agent }, (response) => response.resume().once('end', next)).once('error', next);

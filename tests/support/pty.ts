@@ -1,5 +1,5 @@
-// A command on a real terminal, without a native module: util-linux `script` opens the pty. Waiting is by data, never
-// by time; a wait that takes too long fails and shows the output so far. Whatever a test leaves open is ended after it.
+// A command on a real terminal, without a native module: util-linux `script` opens the pty. Tests wait for data, never
+// for time; a wait that takes too long fails and shows the output so far. Open terminals are closed after the test.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { afterEachTest } from './hooks.js';
@@ -14,10 +14,10 @@ export interface PtyOptions {
 }
 
 export interface Pty {
-  // Everything so far, as the terminal got it: line ends are CR LF, and what was typed is echoed.
+  // Everything so far, as the terminal received it: line ends are CR LF, and typed text is echoed.
   output(): string;
   write(text: string): void;
-  // Looks only at what came after the last match, so that the same prompt can be waited for twice.
+  // Searches only after the last match, so that the same prompt can be awaited twice.
   waitFor(pattern: RegExp | string): Promise<void>;
   // Ctrl-C, as typed.
   interrupt(): void;
@@ -42,7 +42,7 @@ export function openPty(argv: readonly string[], options: PtyOptions = {}): Pty 
     throw new Error(
       'the tests on a terminal need `script` (util-linux; on Debian in the package bsdutils, which is essential)',
     );
-  // The shell tells its pid before it becomes the command: the pid is that of the terminal's session.
+  // The shell prints its pid before it becomes the command: the pid is that of the terminal's session.
   const command = `echo $$ >&3; exec 3>&-; stty cols ${cols} rows ${rows}; exec ${argv.map(quote).join(' ')}`;
   const child = spawn('script', ['-qfec', command, '/dev/null'], {
     cwd,
@@ -61,7 +61,7 @@ class ScriptPty implements Pty {
   #matched = 0;
   #pid: number | null = null;
   #ended = false;
-  // Called whenever there is more to look at.
+  // Called whenever there is more output.
   readonly #watchers = new Set<() => void>();
 
   constructor(child: ChildProcess, argv: readonly string[], limitMs: number) {
@@ -76,7 +76,7 @@ class ScriptPty implements Pty {
       });
     }
     pids.setEncoding('utf8').on('data', (text: string) => (this.#pid = Number(text)));
-    // Typing into a terminal that is gone is no error of the test.
+    // Typing into a closed terminal does not fail the test.
     stdin.on('error', () => {});
     open.add(this);
     this.exit = new Promise((resolve, reject) => {
@@ -104,10 +104,10 @@ class ScriptPty implements Pty {
 
   waitFor(pattern: RegExp | string): Promise<void> {
     return new Promise((resolve, reject) => {
-      const done = (settle: () => void) => {
+      const done = (finish: () => void) => {
         clearTimeout(limit);
         this.#watchers.delete(look);
-        settle();
+        finish();
       };
       const fail = (why: string) =>
         done(() =>
@@ -130,14 +130,14 @@ class ScriptPty implements Pty {
     });
   }
 
-  // The command with all that is in its process group; `script` collects it and ends.
+  // The command with its whole process group; `script` reaps it and ends.
   kill(signal: NodeJS.Signals = 'SIGKILL'): void {
     if (this.#ended) return;
     try {
       if (this.#pid === null) this.#child.kill(signal);
       else process.kill(-this.#pid, signal);
     } catch (error) {
-      // It has just ended by itself.
+      // It has just exited.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }

@@ -12,13 +12,12 @@ export interface RawAnswer {
 export function open(url: string): Socket {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
-  // A server that closes while we still write is what is being tested.
+  // Tests need a server that closes while the client still writes.
   socket.on('error', () => {}).setMaxListeners(0);
   return socket;
 }
 
-// Everything that comes until the connection is closed. What is written after the first answer would not be read any
-// more.
+// Everything until the connection is closed. Data that is written after the first response would not be read any more.
 export async function exchange(url: string, pieces: string | Iterable<string | Buffer>): Promise<string> {
   const socket = open(url);
   let text = '';
@@ -34,7 +33,7 @@ export async function exchange(url: string, pieces: string | Iterable<string | B
   return text;
 }
 
-// The answers in it, one after the other; only those with a length.
+// The responses in it, in order; only those with a length.
 export function answersIn(text: string): RawAnswer[] {
   const answers: RawAnswer[] = [];
   for (let rest = text; rest !== '';) {
@@ -55,11 +54,11 @@ export function answersIn(text: string): RawAnswer[] {
 export async function ask(url: string, pieces: string | Iterable<string | Buffer>): Promise<RawAnswer> {
   const [answer, ...more] = answersIn(await exchange(url, pieces));
   expect(more).toEqual([]);
-  if (!answer) throw new Error('the server has closed the connection without a word');
+  if (!answer) throw new Error('the server has closed the connection without a response');
   return answer;
 }
 
-// In the one envelope, with a code whose status it has, and without anything from inside.
+// In the one envelope, with a code that has this status, and without internal details.
 export function expectRefused(
   { status, body }: { readonly status: number; readonly body: string },
   code?: keyof typeof HTTP_STATUS,

@@ -1,5 +1,4 @@
-// Opens an orchestrator on what was left behind, waits until everything is recovered, and closes it. Runs what was
-// built.
+// Opens an orchestrator on existing data, waits until everything is recovered, and closes it. Runs the build.
 import { singleHost } from '../../dist/ownership/single-host.js';
 import { join } from 'node:path';
 import { systemClock } from '../../dist/kernel/clock.js';

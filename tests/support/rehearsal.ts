@@ -1,10 +1,10 @@
-// Runs the built rehearsal program: a turn of a session in a home of its own.
+// Runs the built rehearsal program: a turn of a session in its own home.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 export const REHEARSAL = [process.execPath, new URL('../../dist/rehearsal/main.js', import.meta.url).pathname] as const;
 
-export interface Played {
+export interface RehearsalTurn {
   readonly exit: { readonly code: number | null; readonly signal: string | null };
   readonly stdout: Buffer;
   readonly stderr: Buffer;
@@ -15,7 +15,7 @@ export async function playRehearsal(
   args: readonly string[],
   prompt = '',
   env: Readonly<Record<string, string>> = {},
-): Promise<Played> {
+): Promise<RehearsalTurn> {
   const [node, script] = REHEARSAL;
   const child = spawn(node, [script, ...args], { cwd: home, env: { HOME: home, ...env } });
   // Who ends before it has read everything is no failure of the test.

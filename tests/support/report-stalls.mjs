@@ -1,6 +1,6 @@
-// Loaded into a server: writes a JSON line into the file PARLEY_STALLS for each time its event loop stood still for
-// more than 50 ms, with the CPU time that the process used meanwhile: little of it means that the machine was busy with
-// something else.
+// Loaded into a server: writes a JSON line into the file PARLEY_STALLS each time its event loop was blocked for more
+// than 50 ms, with the CPU time that the process used meanwhile: little CPU time means that the machine was busy with
+// other work.
 import { appendFileSync } from 'node:fs';
 
 const STEP_MS = 5;

@@ -1,4 +1,4 @@
-// A request of the other side, as it is received: open.
+// A request of the other side in its received form: open.
 import type { RequestId, RequestMessage } from '../../src/jsonrpc/read-message.js';
 import type { Json } from '../../src/kernel/json.js';
 

@@ -14,11 +14,11 @@ export const ADA: Actor = { kind: 'user', name: 'ada' };
 export interface ResidentBench extends Bench {
   readonly root: string;
   play(prompt: string, rest?: Partial<CreateRunRequest>): Promise<RunRecord>;
-  settled(run: Pick<RunRecord, 'run_id'>): Promise<RunRecord>;
+  waitUntilIdle(run: Pick<RunRecord, 'run_id'>): Promise<RunRecord>;
   pending(run: Pick<RunRecord, 'run_id'>): Promise<InteractionRecord>;
   reply(run: Pick<RunRecord, 'run_id'>, response: Json): Promise<RunRecord>;
   events(run: Pick<RunRecord, 'run_id'>): Promise<RaspEvent[]>;
-  // What the engine did, over all processes of this bench.
+  // The actions of the engine, over all processes of this bench.
   commands(): string[];
   pids(run: Pick<RunRecord, 'run_id'>): Promise<unknown[]>;
 }
@@ -46,22 +46,22 @@ export async function openResidentBench(
     ...opened,
     root,
     play: async (prompt, more = {}) =>
-      bench.settled(
+      bench.waitUntilIdle(
         await bench.orchestrator.create({ engine: ENGINE, prompt, execution_mode: 'interactive', ...more }),
       ),
-    settled: async ({ run_id: runId }) => {
-      await bench.orchestrator.settled(runId);
+    waitUntilIdle: async ({ run_id: runId }) => {
+      await bench.orchestrator.waitUntilIdle(runId);
       return expectSound(bench, runId);
     },
     pending: async ({ run_id: runId }) => {
-      const found = await bench.data.store.loadPending(runId);
-      expect(found).not.toBeNull();
-      return found as InteractionRecord;
+      const pending = await bench.data.store.loadPendingInteraction(runId);
+      expect(pending).not.toBeNull();
+      return pending as InteractionRecord;
     },
     reply: async (run, response) => {
       const { interaction_id: id } = await bench.pending(run);
       await bench.orchestrator.reply(run.run_id, { interaction_id: id, response }, ADA);
-      return bench.settled(run);
+      return bench.waitUntilIdle(run);
     },
     events: async ({ run_id: runId }) => (await journalOf(bench, runId)).rasp,
     commands: () =>

@@ -1,5 +1,5 @@
-// An orchestrator in a process of its own that plays one run of the engine that stays up to a point, names it, and
-// waits to be killed. Runs what was built.
+// An orchestrator in its own process that runs a run of the resident engine up to a point, reports it, and waits to be
+// killed. Runs the build.
 import { singleHost } from '../../dist/ownership/single-host.js';
 import { readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ const { run_id: runId } = await orchestrator.create({
   execution_mode: 'interactive',
 });
 
-// Hanging: when the command before it is over.
+// Hanging: when the command before it has ended.
 const isThere = async () => {
   if (until === 'waiting_user') return (await data.store.loadRun(runId)).status === until;
   return (await data.store.readJournal(runId, 'rasp', { limit: 1000 })).some((line) =>

@@ -1,4 +1,4 @@
-// The built server as a process of its own, as a person starts it: `parley serve` on a data directory.
+// The built server as a separate process, as a person starts it: `parley serve` on a data directory.
 import { createClient, type ParleyClient } from '../../src/client/client.js';
 import { readOperatorToken } from '../../src/service/access/operator-token.js';
 import { start, type CallOptions, type Running, type Site } from './command.js';
@@ -24,7 +24,7 @@ export async function startServer(
   return { ...running, url, port: Number(new URL(url).port), token, client: createClient({ url, token }) };
 }
 
-// The operator's, as a command on the same data directory finds it.
+// The operator's token, as a command on the same data directory finds it.
 function tokenOf({ PARLEY_TOKEN: preset }: Readonly<Record<string, string | undefined>>, data: string): string {
   return preset || readOperatorToken(data);
 }

@@ -1,4 +1,4 @@
-// A server on a real socket over an orchestrator with stand-in engines, in a folder of its own; and ways to talk to it.
+// A server on a real socket over an orchestrator with stand-in engines, in its own folder, and clients of it.
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -21,11 +21,11 @@ export interface Served {
   readonly token: string;
   readonly client: ParleyClient;
   readonly logged: string[];
-  // Names that it answers for; a proxy before it has another one.
+  // The names that it accepts; a proxy before it has another one.
   readonly hosts: Set<string>;
-  // Another person's or program's.
+  // The token of another person or program.
   tokenOf(role: 'viewer' | 'replier' | 'operator'): string;
-  // The cookie of a browser that signs in with a token, as it goes into a request.
+  // The cookie of a browser that signs in with a token, as a request header.
   signIn(token?: string): Promise<string>;
   // Method and path of every route of the document.
   routes(): Promise<(readonly [string, string])[]>;
@@ -58,7 +58,7 @@ export async function serve(
     }),
     access: bench.data.access,
     baseUrl: () => url,
-    // Wrong tokens are answered at once: many of these tests send thousands.
+    // No delay for wrong tokens: many of these tests send thousands.
     attemptLimits: { ...ATTEMPT_LIMITS, longestDelayMs: 0 },
     log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
     engines: async () => [

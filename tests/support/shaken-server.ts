@@ -1,5 +1,5 @@
-// One built server and its engines in a world that kills and stops both at random, by a seed; it is started again on
-// the same port.
+// One built server and its engines, both killed and stopped at random, seeded; the server is started again on the same
+// port.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -32,7 +32,7 @@ export class ShakenServer extends Persistence {
   #server!: ServerProcess;
   #isOver = false;
 
-  // `onIdle` starts a run that stays at work: there is no engine that something could be done to.
+  // `onIdle` starts a run that keeps running: no engine runs that could be killed or stopped.
   constructor(by: Chance, onDeed: (deed: Deed) => void, onIdle: () => Promise<void>, config: object = {}) {
     super(TOKEN);
     this.#by = by;
@@ -69,8 +69,8 @@ export class ShakenServer extends Persistence {
   traced = (runId?: string): TracedProcess[] =>
     readTrace(this.#trace).filter((each) => runId === undefined || each.runId === runId);
 
-  // Until so much is done, or until it is told to leave it; each deed is done once at least. The seed says in which
-  // order, round after round.
+  // Runs until enough is done or it is aborted; each action is done at least once. The seed decides the order, round
+  // after round.
   async rage(most: number): Promise<void> {
     let round: Deed[] = [];
     for (let done = 0; done < DEEDS.length || (done < most && !this.#isOver); done += 1) {
@@ -108,7 +108,7 @@ export class ShakenServer extends Persistence {
         return;
       }
       case 'engines stopped and servers killed':
-        // It hears neither that its server is gone nor that it should end.
+        // It is not notified when its server ends or when it should end itself.
         await this.#signal('SIGSTOP');
         return this.#restart('SIGKILL');
       default:
@@ -124,7 +124,7 @@ export class ShakenServer extends Persistence {
     await this.begin(port);
   }
 
-  // Answers which engine it was.
+  // Returns which engine it was.
   async #signal(name: 'SIGKILL' | 'SIGSTOP'): Promise<number> {
     for (;;) {
       const engines = await enginesOf(this.site);
@@ -143,7 +143,7 @@ function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);
   } catch (error) {
-    // It has just ended by itself.
+    // It has just exited.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     return false;
   }

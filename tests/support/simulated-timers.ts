@@ -1,4 +1,4 @@
-// Timers whose time a test moves by hand. `armed` tells when somebody has begun to wait, so a test never guesses.
+// Timers whose time a test moves by hand. `armed` resolves when code has started to wait, so a test never guesses.
 import { systemTimers, type Timers } from '../../src/process/timers.js';
 
 interface Pending {
@@ -45,7 +45,7 @@ export class SimulatedTimers implements Timers {
   }
 }
 
-// The deadlines of turns and people are longer than this and are moved by hand; a flush or a grace is shorter and is
+// Deadlines of turns and people are longer than this and are moved by hand; a flush or a grace period is shorter and
 // real.
 const LONG_MS = 50_000;
 
@@ -53,8 +53,8 @@ export function onlyLong(simulated: SimulatedTimers): Timers {
   return { set: (ms, fire) => (ms < LONG_MS ? systemTimers : simulated).set(ms, fire) };
 }
 
-// A clock and timers that a test moves together. Each look at the clock takes a millisecond, so no two events are equal
-// in time.
+// A clock and timers that a test moves together. Each reading of the clock takes a millisecond, so no two events have
+// the same time.
 export class SimulatedTime {
   #now: number;
   #simulated = new SimulatedTimers();
@@ -68,7 +68,7 @@ export class SimulatedTime {
     return this.#now;
   }
 
-  // For a new owner: what an earlier one waits for is forgotten, as when its process is gone.
+  // For a new owner: drops the timers of an earlier one, as when its process has exited.
   createTimers(): Timers {
     const mine = new SimulatedTimers();
     this.#simulated = mine;
@@ -76,7 +76,7 @@ export class SimulatedTime {
     return { set: (ms, fire) => timers.set(ms, () => this.#simulated === mine && fire()) };
   }
 
-  // Back is possible too; timers do not notice.
+  // May also go back; timers ignore that.
   setClock(now: number): void {
     this.#now = now;
   }

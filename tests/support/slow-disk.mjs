@@ -1,6 +1,6 @@
-// Loaded into a server that a test starts (--import): each time something is made durable takes SLOW_MS to twice that,
-// by SLOW_SEED, and a commit of the database takes place only after it. How far each log was durable is written down in
-// DURABLE, a JSON object a line: a test that cuts everything else off has a power cut.
+// Loaded into a server that a test starts (--import): each sync takes SLOW_MS to twice that, seeded by SLOW_SEED, and a
+// commit of the database takes place only after it. Records how far each log was durable in DURABLE, one JSON object
+// per line: by removing everything else, a test simulates a power failure.
 import fs from 'node:fs';
 import fsPromises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -17,8 +17,7 @@ if (process.argv[2] === 'serve' && ms && ledger) {
   const note = fs.openSync(ledger, 'a', 0o600);
   const { openSync, writeSync, fstatSync, fdatasyncSync } = fs;
 
-  // The database cannot be slowed down from here, but whoever writes to it can: nothing of a change is there before its
-  // time.
+  // The database itself cannot be slowed down from here, but its writer can: no change exists before its time.
   const { SqliteStore } = await import('../../dist/store/sqlite/sqlite-store.js');
   for (const name of ['createRun', 'append']) {
     const write = SqliteStore.prototype[name];
@@ -34,12 +33,12 @@ if (process.argv[2] === 'serve' && ms && ledger) {
     paths.set(file, String(path));
     return file;
   };
-  const told = (path, bytes) => writeSync(note, `${JSON.stringify({ path, bytes })}\n`);
+  const record = (path, bytes) => writeSync(note, `${JSON.stringify({ path, bytes })}\n`);
   fs.fdatasyncSync = (file) => {
     const { size } = fstatSync(file);
     block();
     fdatasyncSync(file);
-    told(paths.get(file) ?? '', size);
+    record(paths.get(file) ?? '', size);
   };
 
   const { open } = fsPromises;
@@ -50,7 +49,7 @@ if (process.argv[2] === 'serve' && ms && ledger) {
       const { size } = await handle.stat();
       await new Promise((resolve) => setTimeout(resolve, delay()));
       await datasync.call(handle);
-      told(String(path), size);
+      record(String(path), size);
     };
     return handle;
   };

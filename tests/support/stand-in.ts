@@ -1,5 +1,5 @@
-// Runs a stand-in as Parley would: with the command that its engine builds, in a home of its own. What it printed is
-// then read by the real parser and judged by the real judgement.
+// Runs a stand-in as Parley would: with the command of its engine, in its own home. The real parser reads its output,
+// and the real judgement judges it.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
@@ -51,7 +51,7 @@ afterEachFile(() => {
   for (const root of roots.splice(0)) rmSync(root, { recursive: true, force: true });
 });
 
-// A home and a working directory of its own, gone when the tests of the file are over.
+// Its own home and working directory, deleted after the tests of the file.
 export function createPlace(): Place {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'parley-stand-in-')));
   const cwd = join(root, 'work');
@@ -73,7 +73,7 @@ export interface TurnOptions extends Partial<TurnSpec> {
 
 let sessions = 0;
 
-// Everything is allowed unless the test says otherwise: not every permission lets an engine run commands.
+// Full permission unless the test chooses another one: not every permission lets an engine run commands.
 export function commandOf(
   engine: StandIn,
   place: Place,
@@ -96,14 +96,14 @@ export function commandOf(
   return buildCommand(findEngine(engine), spec, handle);
 }
 
-// Its stdin is written and closed, as a turn does it, unless the test keeps it open.
+// Its stdin is written and closed, as in a turn, unless the test keeps it open.
 export function start(
   { argv: [file = '', ...args], cwd, stdin, env }: EngineCommand,
   place: Place,
   { keepOpen = false } = {},
 ): ChildProcessWithoutNullStreams {
   const child = spawn(file, args, { cwd, env: { ...place.env, ...env } });
-  // Who is killed before it has read everything is no failure of the test.
+  // A process that is killed before it has read everything does not fail the test.
   child.stdin.on('error', () => {});
   if (!keepOpen) child.stdin.end(stdin ?? undefined);
   return child;
@@ -117,7 +117,7 @@ export async function finish(child: ChildProcessWithoutNullStreams): Promise<Ran
   return { code, signal, stdout: Buffer.concat(output.stdout), stderr: Buffer.concat(output.stderr) };
 }
 
-// A command line of the test's own making.
+// A command line of the test itself.
 export function runArgv(
   engine: StandIn,
   place: Place,

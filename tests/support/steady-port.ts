@@ -4,11 +4,11 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-// Below what systems give away by themselves (32768 and up on Linux, 49152 on others), above what services are known
-// by.
+// Below the ports that systems assign by themselves (32768 and up on Linux, 49152 on others), and above those of known
+// services.
 const [LOWEST, HIGHEST] = [12_000, 32_000];
 
-// Not by the seed: two that play the same one side by side must not meet.
+// Independent of the seed: two concurrent tests with the same seed must not choose the same port.
 export async function steadyPort(): Promise<number> {
   for (;;) {
     const port = randomInt(LOWEST, HIGHEST);

@@ -1,6 +1,6 @@
-// A terminal as small as the tests need it: what is on the screen after these bytes. It knows line ends, erasing a
-// line, the cursor up and to the right, colours (ignored), wrapping behind the last column, and scrolling; any other
-// escape is an error. What has no width is not drawn.
+// A terminal with only the features that the tests need: computes the screen after these bytes. It knows line ends,
+// erasing a line, the cursor up and to the right, colours (ignored), wrapping after the last column, and scrolling; any
+// other escape is an error. Characters without width are not drawn.
 import stringWidth from 'string-width';
 
 const graphemes = new Intl.Segmenter();
@@ -30,12 +30,12 @@ export class TinyTerminal {
     }
   }
 
-  // What has scrolled away cannot be reached any more.
+  // Lines that have scrolled away cannot be reached any more.
   #top(): number {
     return Math.max(0, this.#rows.length - this.#height);
   }
 
-  // The screen and what has scrolled away as text, without the blanks at the ends of lines.
+  // The screen and the lines that have scrolled away as text, without trailing blanks.
   text(): string {
     return this.#rows
       .map((cells) =>

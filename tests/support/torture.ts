@@ -10,14 +10,14 @@ export interface Chance {
   pick<T>(items: readonly T[]): T;
 }
 
-// Neighbours begin alike with a source as small as this one: the numbers are spread out.
+// With such a small source, neighbouring seeds give similar first numbers: the numbers are spread out.
 export function chance(...numbers: number[]): Chance {
   const random = seededRandom(numbers.reduce((state, number) => Math.imul(state ^ number, 2_654_435_761), SEED));
   random(1);
   return { below: random, pick: (items) => items[random(items.length)] as (typeof items)[number] };
 }
 
-// How often each thing was done, for a page that quotes it.
+// How often each action was done, for a page that quotes it.
 export class Figures {
   readonly #form: string;
   readonly #counts = new Map<string, number>();

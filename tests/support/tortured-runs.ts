@@ -1,4 +1,4 @@
-// The runs of the torture tests: their script, who answers, cancels or deletes them, and the expected result.
+// The runs of the torture tests: their script, their answers, cancels and deletions, and the expected result.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,22 +10,22 @@ import type { Hosts } from './hosts.js';
 import type { seededRandom } from './seeded-random.js';
 import type { Persistence } from './persistence.js';
 
-// asks: a person answers twice. approves: so too, while a process waits. decides: nobody answers, and its time is soon
-// over.
+// asks: a person answers twice. approves: the same, while a process waits. decides: no answer comes, and the question
+// soon times out.
 const KINDS = ['asks', 'approves', 'decides'] as const;
 const QUESTIONS = 2;
 
 export interface Tortured {
-  // hangs: it is at work until it is canceled.
+  // hangs: runs until it is canceled.
   readonly kind: (typeof KINDS)[number] | 'hangs';
   readonly request: Parameters<ParleyClient['create']>[0];
-  // After how long it is canceled, in whatever state it then is.
+  // The delay until it is canceled, in any state.
   readonly cancelAfterMs: number | null;
   readonly isDeleted: boolean;
-  // What its approved commands write, each once.
+  // The file that its approved commands write to, each once.
   readonly marks: readonly string[];
   runId: string;
-  // What the request to cancel it was answered with.
+  // The response to the cancel request.
   canceled: boolean | null;
   lastSeq: number;
 }
@@ -74,7 +74,7 @@ export function planRuns(
   });
 }
 
-// One that is there to be met by what is done to engines.
+// A run whose engine can be killed or stopped.
 export function planIdle(number: number, seed: number): Tortured {
   return {
     kind: 'hangs',
@@ -93,7 +93,7 @@ export function planIdle(number: number, seed: number): Tortured {
   };
 }
 
-// Through all that becomes of it.
+// Through all states of the run.
 export async function live(world: Persistence, run: Tortured): Promise<void> {
   const canceling = cancelLater(world, run);
   run.lastSeq = await world.watch(run.runId);
@@ -109,7 +109,7 @@ async function cancelLater(world: Persistence, run: Tortured): Promise<void> {
   run.canceled = answer !== null;
 }
 
-// Each answer is known again by the id of its question. `onTaken` hears of those that were taken, and may send them
+// Each answer can be recognised by the id of its question. `onTaken` receives the accepted answers, and may send them
 // again.
 export async function answerAll(
   world: Persistence,
@@ -121,7 +121,7 @@ export async function answerAll(
     for (const { run_id: runId, interaction_id: id, labels } of interactions) {
       if (labels['kind'] === 'decides') continue;
       const response = labels['kind'] === 'approves' ? { decision: 'approve' } : answerTo(id);
-      // It was ended or deleted meanwhile, or the answer is there already.
+      // The run was ended or deleted meanwhile, or the answer exists already.
       const reply = () =>
         unlessCode(['RUN_NOT_WAITING', 'INTERACTION_STALE', 'RUN_ENDED', 'RUN_NOT_FOUND'], () =>
           world.somewhere((client) =>
@@ -138,9 +138,9 @@ export function answerTo(interactionId: string): string {
   return `Yes, as the answer to ${interactionId}.`;
 }
 
-// To the engines, in the order of their processes.
+// The answers that engines received, in the order of their processes.
 export function answersTold(traced: readonly TracedProcess[]): string[] {
-  return traced.flatMap(({ told }) => told.match(/Yes, as the answer to [^.]+\./g) ?? []);
+  return traced.flatMap(({ input }) => input.match(/Yes, as the answer to [^.]+\./g) ?? []);
 }
 
 async function unlessCode<T>(codes: readonly string[], ask: () => Promise<T>): Promise<T | null> {
@@ -152,7 +152,7 @@ async function unlessCode<T>(codes: readonly string[], ask: () => Promise<T>): P
   }
 }
 
-// What the approved commands did, which nobody of Parley sees.
+// The effects of the approved commands, which Parley does not see.
 export function readApproved({ site }: Pick<Hosts, 'site'>): string[] {
   try {
     return readFileSync(join(site.root, 'approved.txt'), 'utf8').split('\n').slice(0, -1);
@@ -169,7 +169,7 @@ interface Observed {
   readonly data: { readonly interaction_id?: string };
 }
 
-// Of a run that is still there: its events are whole, and each thing happened once.
+// For an existing run: its events are complete, and each thing happened once.
 export async function expectWhole(
   world: Persistence,
   hosts: Pick<Hosts, 'site' | 'traced'>,
@@ -206,14 +206,14 @@ export async function expectWhole(
       attemptsOf('interaction.reply.accepted').length,
       attemptsOf('interaction.auto_decide.timeout').length,
     ]).toEqual(kind === 'decides' ? [0, QUESTIONS] : [QUESTIONS, 0]);
-    // A process that waits plays several turns.
+    // A resident process runs several turns.
     if (kind !== 'approves') expect(traced.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
   }
   const done = readApproved(hosts).filter((line) => run.marks.includes(line));
   expect(done, `approved commands of ${runId}`).toEqual(isWell ? run.marks : run.marks.slice(0, done.length));
 }
 
-// Of a run that was deleted no row is left.
+// For a deleted run: no row is left.
 export async function expectGone(world: Persistence, hosts: Hosts, run: Tortured): Promise<void> {
   const { runId } = run;
   await expect(world.somewhere((client) => client.get(runId))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
@@ -227,7 +227,7 @@ export async function expectGone(world: Persistence, hosts: Hosts, run: Tortured
     expect(await hosts.database.query(`SELECT FROM parley.${name} WHERE run_id = $1`, [runId]), name).toEqual([]);
 }
 
-// All of these can be proved, once files beside the store had their time to be written.
+// All of these can be verified, once files next to the store had time to be written.
 export async function expectProved(world: Persistence, runs: readonly Tortured[]): Promise<void> {
   let left = runs;
   const unproved = async (): Promise<string[]> => {

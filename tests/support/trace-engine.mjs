@@ -1,6 +1,6 @@
-// Loaded into every Node that a test starts (--import). In the process of an engine, which carries the mark of its
-// turn, it writes down that the process began and all that it is told, a JSON object a line in the file ENGINE_TRACE.
-// Nothing of Parley has a hand in it.
+// Loaded into every Node process of a test (--import). In the process of an engine, which carries the mark of its turn,
+// it records the start of the process and all its input, one JSON object per line, in the file ENGINE_TRACE.
+// Independent of Parley.
 import { appendFileSync } from 'node:fs';
 
 const { PARLEY_TURN: turn, ENGINE_TRACE: file } = process.env;
@@ -11,7 +11,7 @@ if (turn && file) {
   const { stdin } = process;
   const push = stdin.push;
   stdin.push = function pushNoted(chunk, encoding) {
-    if (chunk !== null) note({ told: chunk.toString('utf8') });
+    if (chunk !== null) note({ input: chunk.toString('utf8') });
     return push.call(this, chunk, encoding);
   };
 }

@@ -91,7 +91,7 @@ export async function reply(
   response: Json,
   { finish = false }: { readonly finish?: boolean } = {},
 ): Promise<RunRecord> {
-  const pending = await bench.store.loadPending(runId);
+  const pending = await bench.store.loadPendingInteraction(runId);
   const answer = { interaction_id: pending?.interaction_id ?? '', ...(finish ? { finish } : { response }) };
   const queued = await replyToRun(bench.deps, runId, { reply: answer, actor: null });
   for (const folder of [queued.spec.cwd, queued.spec.home]) if (folder !== null) mkdirSync(folder, { recursive: true });

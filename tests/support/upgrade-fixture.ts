@@ -1,5 +1,5 @@
-// What the previous version left on a disk and in a PostgreSQL database when it was killed at work: runs in each state,
-// some of them waiting. scripts/make-upgrade-fixtures.mjs says how it was made.
+// The data that the previous version left on a disk and in a PostgreSQL database when it was killed while working: runs
+// in each state, some of them waiting. scripts/make-upgrade-fixtures.mjs explains how it was made.
 import { createHash, createHmac } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ import type { Site } from './command.js';
 import type { ServerProcess } from './served-process.js';
 
 const FOLDER = new URL('../old-databases/upgrade/', import.meta.url).pathname;
-// Where it was made.
+// The folder in which it was made.
 const MADE_IN = '/tmp/parley-old';
 
 // The sessions and logs of the runs.
@@ -42,8 +42,7 @@ export function putOldDatabase(site: Site): string {
   return readFileSync(join(FOLDER, 'postgres.sql'), 'utf8').replaceAll(MADE_IN, site.root);
 }
 
-// The previous version derived a browser's cookie from the operator token, so it stayed valid for as long as the token
-// did.
+// The previous version derived a browser's cookie from the operator token, so it stayed valid as long as the token.
 async function expectOldSessionsEnded({ url, token }: ServerProcess): Promise<void> {
   const signedIn = await fetch(`${url}/v1/sign-in`, {
     method: 'POST',
@@ -51,7 +50,7 @@ async function expectOldSessionsEnded({ url, token }: ServerProcess): Promise<vo
     body: JSON.stringify({ token }),
   });
   const [cookie = ''] = (signedIn.headers.get('set-cookie') ?? '').split(';');
-  const asBrowser = (given: string) => fetch(`${url}/v1/me`, { headers: { cookie: given } });
+  const asBrowser = (cookie: string) => fetch(`${url}/v1/me`, { headers: { cookie: cookie } });
   expect((await asBrowser(cookie)).status).toBe(200);
   const old = createHmac('sha256', createHash('sha256').update(token).digest())
     .update('parley browser session')
@@ -80,7 +79,7 @@ export async function expectUpgraded(
     expect(await client.get(find(request))).toMatchObject({ status });
     expect((await client.verify(find(request))).checks.filter(({ name, ok }) => !ok && name === 'journal')).toEqual([]);
   }
-  // Whose deadline passed while nobody was there: decided once.
+  // Its deadline passed while no process ran: decided once.
   await becomes('req_7').toMatchObject({ status: 'succeeded', result: { n: 7 } });
   const types: string[] = [];
   for await (const { type } of client.events(find('req_7'))) types.push(type);
@@ -95,7 +94,7 @@ export async function expectUpgraded(
     await becomes(request).toMatchObject({ status: 'succeeded', result: { n } });
   }
   await becomes('req_8').toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
-  // Queued runs belong to no host: where hosts share a database they are begun.
+  // Queued runs belong to no host: hosts that share a database start them.
   await becomes('req_9').toMatchObject(
     isShared
       ? { status: 'succeeded', result: { n: 9 } }

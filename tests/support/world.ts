@@ -1,4 +1,4 @@
-// Three hosts in a world that kills, stops and cuts them off at random, by a seed.
+// Three hosts that are killed, stopped and disconnected at random, seeded.
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { TOKEN, type Hosts } from './hosts.js';
@@ -41,7 +41,7 @@ export class World extends Persistence {
     );
   }
 
-  // One that answers, as far as is known; each time the next of them.
+  // A host that responds, as far as is known; a different one each time.
   get url(): string {
     const all = [...this.#machines.values()];
     const well = all.filter(({ isWell }) => isWell);
@@ -52,12 +52,12 @@ export class World extends Persistence {
     return machine.server.url;
   }
 
-  // Until so much is done, or it is healed.
+  // Runs until enough is done, or it is healed.
   async rage(most: number): Promise<void> {
     while (!this.#isOver && this.deeds.length < most) {
       await pause(500 + this.#random(1500));
       const well = [...this.#machines].filter(([, { isWell }]) => isWell);
-      // One stays.
+      // One host stays.
       if (well.length < 2 || this.#isOver) continue;
       const [name, machine] = this.#pick(well);
       machine.isWell = false;

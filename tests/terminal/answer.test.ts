@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { confirmSent, createDialogue, type Given } from '../../src/terminal/answer.js';
+import { confirmSent, createDialogue, type DialogueResult } from '../../src/terminal/answer.js';
 import type { Question } from '../../src/terminal/question-text.js';
 import { runs } from '../support/runs.js';
 
@@ -16,11 +16,11 @@ const options = [
   { label: 'SQLite', value: { engine: 'sqlite' } },
   { label: '漢字', value: 3 },
 ];
-const give = (question: Question, ...lines: string[]): Given => {
+const give = (question: Question, ...lines: string[]): DialogueResult => {
   const dialogue = createDialogue(question);
   return lines.map((line) => dialogue.give(line)).at(-1) ?? { kind: 'more' };
 };
-const reply = (response: unknown) => expect.objectContaining({ kind: 'reply', response }) as Given;
+const reply = (response: unknown) => expect.objectContaining({ kind: 'reply', response }) as DialogueResult;
 const problem = (text: string) => ({ kind: 'problem', message: expect.stringContaining(text) as string });
 
 describe('a choice', () => {
@@ -178,8 +178,8 @@ describe('a choice', () => {
     const lines = ['1', '2', '3', '4', '5', 'a', 'A', 'b', '#1', '#2', '"1"', 'YES', 'c'];
     const labels = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 6 });
     fc.assert(
-      fc.property(labels, fc.constantFrom(...lines), (given, line) => {
-        const options = given.map((label, index) => ({ label, value: { index } }));
+      fc.property(labels, fc.constantFrom(...lines), (labelTexts, line) => {
+        const options = labelTexts.map((label, index) => ({ label, value: { index } }));
         const answer = give(ask({ kind: 'choose_one', options }), line);
         if (answer.kind !== 'reply') return;
         const { index } = answer.response as { index?: number };
@@ -188,12 +188,13 @@ describe('a choice', () => {
           return;
         }
         const readings = (place: number): string[] => {
-          const label = given[place]?.trim() ?? '';
+          const label = labelTexts[place]?.trim() ?? '';
           return [label, String(place + 1), `#${place + 1}`, `"${label}"`, label.toLowerCase()];
         };
-        const isMeant = readings(index).includes(line) || given[index]?.trim().toLowerCase() === line.toLowerCase();
+        const isMeant =
+          readings(index).includes(line) || labelTexts[index]?.trim().toLowerCase() === line.toLowerCase();
         expect(isMeant).toBe(true);
-        const rivals = given.filter((_, other) => other !== index && readings(other).slice(0, 2).includes(line));
+        const rivals = labelTexts.filter((_, other) => other !== index && readings(other).slice(0, 2).includes(line));
         if (/^\d+$/.test(line)) expect(rivals).toEqual([]);
       }),
       { numRuns: runs(500) },
@@ -280,8 +281,8 @@ describe('several fields', () => {
     expect(dialogue.prompt()).toBe('2/3 Port? Enter: 80 > ');
     expect(dialogue.give('')).toEqual({ kind: 'more' });
     expect(dialogue.prompt()).toBe('3/3 Sure? y/n > ');
-    const given = dialogue.give('y');
-    expect(JSON.stringify(given)).toContain('"response":{"db":"pg","__proto__":80,"sure":true}');
+    const result = dialogue.give('y');
+    expect(JSON.stringify(result)).toContain('"response":{"db":"pg","__proto__":80,"sure":true}');
     expect(dialogue.give('again')).toEqual(problem('answered'));
   });
 
@@ -347,7 +348,7 @@ describe('an approval', () => {
 describe('commands', () => {
   test('/finish ends only a conversation in which nothing was asked', () => {
     expect(give(ask({ channel: 'conversation' }), '/finish ')).toEqual({ kind: 'finish' });
-    // A slip is told; with a blank before it, it is an answer.
+    // A slip is reported; with a blank before it, it is an answer.
     for (const slip of ['/cancle', '/help'])
       expect(give(ask({ channel: 'conversation' }), slip)).toEqual(problem('/finish ends the conversation'));
     expect(give(ask({ channel: 'conversation' }), ' /help')).toEqual(reply('/help'));

@@ -1,4 +1,4 @@
-// Markdown in a terminal is coloured while it comes; nothing of it is taken away.
+// Markdown in a terminal is coloured while it arrives; no text is removed.
 import { stripVTControlCharacters } from 'node:util';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';

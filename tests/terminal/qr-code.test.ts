@@ -110,9 +110,9 @@ function read(matrix: readonly (readonly boolean[])[]): string {
   for (const block of blocks) for (let power = 0; power < ec; power += 1) expect(syndrome(block, power)).toBe(0);
   const data = blocks.flatMap((block, b) => block.slice(0, lengths[b]));
   const stream = data.flatMap((word) => Array.from({ length: 8 }, (_, bit) => (word >> (7 - bit)) & 1));
-  const take = (length: number): number => stream.splice(0, length).reduce((value, bit) => (value << 1) | bit, 0);
-  expect(take(4)).toBe(0b0100);
-  return Buffer.from(Array.from({ length: take(version > 9 ? 16 : 8) }, () => take(8))).toString();
+  const takeBits = (length: number): number => stream.splice(0, length).reduce((value, bit) => (value << 1) | bit, 0);
+  expect(takeBits(4)).toBe(0b0100);
+  return Buffer.from(Array.from({ length: takeBits(version > 9 ? 16 : 8) }, () => takeBits(8))).toString();
 }
 
 function syndrome(block: readonly number[], power: number): number {

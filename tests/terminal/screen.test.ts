@@ -105,7 +105,7 @@ test('whatever is written, the screen shows the text with the status below it, a
       let written = '';
       for (const each of actions) {
         if ('text' in each) {
-          // Wrapped to the width, as all text is.
+          // Wrapped to the width, like all text.
           const full =
             stringWidth(written.slice(written.lastIndexOf('\n') + 1) + (each.text.split('\n')[0] ?? '')) > 20;
           const text = full ? `\n${each.text}` : each.text;
@@ -117,7 +117,7 @@ test('whatever is written, the screen shows the text with the status below it, a
           screen.status(status);
         }
         const apart = status !== null && written !== '' && !written.endsWith('\n') ? '\n' : '';
-        // A status that was taken away may leave an empty line, on which the text goes on.
+        // A status that was removed may leave an empty line, on which the text continues.
         expect(terminal.text().trimEnd()).toBe(`${bare.text()}${apart}${status ?? ''}`.trimEnd());
       }
     }),

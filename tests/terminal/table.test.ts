@@ -71,12 +71,12 @@ test('colour changes no column', () => {
 test('never beyond the width, no blanks at the end, nothing that a terminal obeys', () => {
   const row = fc.tuple(hostile(), hostile(), hostile(), hostile(), hostile());
   fc.assert(
-    fc.property(fc.array(row, { maxLength: 4 }), fc.constantFrom(10, 20, 40, 80, 200), (given, width) => {
-      const text = renderTable(given, columns, plain(width));
+    fc.property(fc.array(row, { maxLength: 4 }), fc.constantFrom(10, 20, 40, 80, 200), (rows, width) => {
+      const text = renderTable(rows, columns, plain(width));
       expectFits(text, width);
       expect(text).not.toMatch(/ $/m);
       expect(text).not.toMatch(CONTROL);
-      expect(text.split('\n')).toHaveLength(given.length + 2);
+      expect(text.split('\n')).toHaveLength(rows.length + 2);
     }),
     RUNS,
   );

@@ -21,9 +21,9 @@ test.each([
 
 test('with the margins taken away and the names put back is the text, at any width', () => {
   fc.assert(
-    fc.property(hostile(), fc.constantFrom(8, 13, 20, 80, Infinity), (given, width) => {
+    fc.property(hostile(), fc.constantFrom(8, 13, 20, 80, Infinity), (input, width) => {
       // A tab is shown as blanks.
-      const text = given.replaceAll('\t', ' ');
+      const text = input.replaceAll('\t', ' ');
       const shown = wrapExact(text, width, MARGINS);
       const lines = shown
         .split('\n')

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { safeText } from '../../src/terminal/safe-text.js';
 import { Wrapper, wrapText } from '../../src/terminal/wrap.js';
 import { CONTROL, cut, expectFits, hostile, RUNS } from './fixtures.js';
-const letters = (given: string) => given.replace(/\s/g, '');
+const letters = (text: string) => text.replace(/\s/g, '');
 
 test.each([
   ['words', 'the quick brown fox', 10, 'the quick\nbrown fox'],
@@ -13,7 +13,7 @@ test.each([
   ['no mark at the start of a line', '一二三四五。六', 10, '一二三四\n五。六'],
   ['no bracket at the end of a line', '一二三四「五」', 10, '一二三四\n「五」'],
   ['Chinese beside Latin', '使用git提交', 8, '使用git\n提交'],
-  ['emoji by what is seen', '👩‍💻👩‍💻👩‍💻', 4, '👩‍💻👩‍💻\n👩‍💻'],
+  ['emoji by visible characters', '👩‍💻👩‍💻👩‍💻', 4, '👩‍💻👩‍💻\n👩‍💻'],
   ['marks with their letters', 'e\u0301e\u0301e\u0301 e\u0301', 3, 'e\u0301e\u0301e\u0301\ne\u0301'],
   ['lines as they are', 'a\n\nb\nc', 10, 'a\n\nb\nc'],
   ['one blank line of many', '\n\na\n\n\n\nb\n\n', 10, 'a\n\nb'],

@@ -1,12 +1,12 @@
-// The clock of the machine jumps, by hours, years and to 1970, forward and back, at any moment of a run and across
-// restarts, by a seed.
+// The clock of the machine jumps, by hours, years and to 1970, forward and back, at any point of a run and across
+// restarts, seeded.
 //
-// The rules. Order is by seq and never by time; the times of a run never go back, so after a jump back they stand still
-// until the clock has caught up. When a question is over is a time of the clock, which people are shown (due_at): it is
-// decided when the clock has reached it, at the next look, and never while no clock ever said so; a jump back makes it
-// wait longer, and no jump decides it twice or answers one that only a person may answer. Limits of a turn are measured
-// by timers, which no jump moves. Retention goes by the clock too, and never takes a run that has not ended. Tokens
-// have no time. PARLEY_CLOCK_HISTORIES asks for more histories.
+// The rules. The order is by seq and never by time; the times of a run never go back, so after a jump back they stay
+// the same until the clock has caught up. The deadline of a question is a clock time, which people see (due_at): it is
+// decided at the next check after the clock has reached it, and never before; a jump back makes it wait longer, and no
+// jump decides it twice or answers one that only a person may answer. Limits of a turn use timers, which no jump
+// affects. Retention follows the clock, and never deletes a run that has not ended. Tokens here have no expiry.
+// PARLEY_CLOCK_HISTORIES sets the number of histories.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -28,7 +28,7 @@ const START = Date.UTC(2026, 0, 1);
 const figures = new Figures('clock');
 afterAll(() => figures.tell());
 
-// Where the clock goes.
+// The targets of the jumps.
 const JUMPS: readonly ((now: number, by: Chance) => number)[] = [
   (now, by) => now + by.below(6 * HOUR),
   (now, by) => now - by.below(6 * HOUR),
@@ -46,7 +46,7 @@ class History {
   readonly #by: Chance;
   readonly #created: string[] = [];
   readonly #deleted = new Set<string>();
-  // The latest time that anybody could have read while a question was pending.
+  // The latest time that the clock showed while a question was pending.
   readonly #latest = new Map<string, number>();
   readonly #questions = new Map<string, InteractionRecord>();
   #bench!: Bench;
@@ -73,7 +73,7 @@ class History {
     ['jump', async () => this.#jump()],
     ['jump while a turn runs', () => this.#jumpInTurn()],
     ['jump there and back', async () => this.#jumpAndBack()],
-    ['time goes on', async () => this.#time.advance(this.#by.below(2 * TIMEOUT_SEC * 1000))],
+    ['time passes', async () => this.#time.advance(this.#by.below(2 * TIMEOUT_SEC * 1000))],
     ['reply', () => this.#reply()],
     ['reply', () => this.#reply()],
     ['cancel', () => this.#cancel()],
@@ -94,7 +94,7 @@ class History {
       permission: 'full',
       runtime_options: { session_timeout_sec: TIMEOUT_SEC, interactive_require_user_reply: strict },
     });
-    // Within a life of a process ids are in their order, whatever the clock does.
+    // Within one process, ids are in order, whatever the clock does.
     this.#created.push(id);
     figures.add('runs');
   }
@@ -105,7 +105,7 @@ class History {
     figures.add('jumps');
   }
 
-  // Nobody looks in between.
+  // Nothing checks in between.
   #jumpAndBack(): void {
     const { now } = this.#time;
     this.#time.setClock(now + 400 * DAY);
@@ -121,7 +121,7 @@ class History {
   async #reply(): Promise<void> {
     const pending = await this.#pick('waiting_user');
     if (!pending) return;
-    const question = await this.#bench.data.store.loadPending(pending.run_id);
+    const question = await this.#bench.data.store.loadPendingInteraction(pending.run_id);
     await this.#bench.orchestrator.reply(pending.run_id, {
       interaction_id: question?.interaction_id ?? '',
       response: 'A',
@@ -161,7 +161,7 @@ class History {
     return runs.length === 0 ? null : this.#by.pick(runs);
   }
 
-  // Everything comes to rest, with what the clock says now.
+  // All work finishes at the current clock time.
   async #look(): Promise<void> {
     for (const id of this.#questions.keys())
       this.#latest.set(id, Math.max(this.#latest.get(id) ?? 0, this.#time.now + 1000));
@@ -170,7 +170,7 @@ class History {
       if (this.#deleted.has(id)) continue;
       for (const question of await this.#bench.data.store.listInteractions(id)) {
         const before = this.#questions.get(question.interaction_id);
-        // What is decided or answered stays so.
+        // A decided or answered question stays so.
         if (before && before.state !== 'pending') expect(question).toEqual(before);
         this.#questions.set(question.interaction_id, question);
         this.#latest.set(
@@ -193,7 +193,7 @@ class History {
     expect(this.#bench.failures, where).toEqual([]);
   }
 
-  // When the clock is right again and time goes on, everything that may be decided is, and people answer the rest.
+  // After the clock is right again and time continues, everything that may be decided is, and people answer the rest.
   async #end(): Promise<void> {
     const waiting = async () => (await this.#runs()).filter(({ status }) => status === 'waiting_user');
     for (let round = 0; round < 2; round += 1) {
@@ -201,7 +201,7 @@ class History {
       this.#time.setClock(Math.max(this.#time.now, latest) + 1);
       await this.#restart();
       for (const { run_id: id } of await waiting()) {
-        const question = await this.#bench.data.store.loadPending(id);
+        const question = await this.#bench.data.store.loadPendingInteraction(id);
         if (question && !question.decides)
           await this.#bench.orchestrator.reply(id, { interaction_id: question.interaction_id, response: 'A' });
       }

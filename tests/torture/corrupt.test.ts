@@ -1,6 +1,6 @@
-// One thing is changed in what is kept of an ended run: a bit, a line or a whole file, or a value of a row. verify
-// finds it, each time. What it need not find stands in the two tables here, with the reason. PARLEY_CORRUPTIONS: how
-// many seeded changes of each file.
+// Changes one thing in the stored data of an ended run: a bit, a line, a whole file, or a value of a row. verify finds
+// it each time. The two tables here list the exceptions, with the reason. PARLEY_CORRUPTIONS: number of seeded changes
+// of each file.
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -15,22 +15,22 @@ import { saysTheSame } from '../support/packed-pieces.js';
 import { chance, Figures, SEED, type Chance } from '../support/torture.js';
 
 const EACH = Number(process.env['PARLEY_CORRUPTIONS'] ?? 1);
-// A journal has many pieces, which are alike: the short form takes some of them.
+// A journal has many similar segments: the short form tests some of them.
 const PIECES = EACH > 1 ? 1 : 5;
 const KINDS = ['asks', 'stays'] as const;
 type Kind = (typeof KINDS)[number];
 
-// Files that verify says nothing about, and why that takes nothing from what it proves.
+// Files that verify does not check, and why its result is still correct.
 const UNPROVED_FILES: readonly (readonly [RegExp, string])[] = [
   [/^home\//, "the engine's own: Parley reads only whether a session is there"],
   [/^workspace\//, "the agent's work, which anybody may go on with"],
-  [/command\.json$/, 'for people; argv and folder stand in lifecycle.turn.started, which is proved'],
+  [/command\.json$/, 'for people; argv and folder are in lifecycle.turn.started, which is checked'],
   [/lock\.db$/, 'nothing is in it'],
-  [/requests\.jsonl$/, 'what was said to the engine: prompts and answers stand in events, which are proved'],
-  [/agents\/main\/session\.json$/, 'how to go on with a thread in another process; the session stands in an event'],
+  [/requests\.jsonl$/, 'the input of the engine: prompts and answers are in events, which are checked'],
+  [/agents\/main\/session\.json$/, 'how to continue a thread in another process; the session is in an event'],
 ];
 
-// Columns that verify says nothing about.
+// Columns that verify does not check.
 const UNPROVED_COLUMNS: Readonly<Record<string, string>> = {
   'runs.request_digest': 'tells whether a repeated request is the same; nothing is shown or played by it',
   'runs.engine': 'only to search by; the engine is in spec_json, which is proved',
@@ -44,8 +44,8 @@ const UNPROVED_COLUMNS: Readonly<Record<string, string>> = {
   'run_labels.run_id': 'only to search by; the labels are in spec_json, which is proved',
   'run_labels.key': 'only to search by; the labels are in spec_json, which is proved',
   'run_labels.value': 'only to search by; the labels are in spec_json, which is proved',
-  'turns.attempt_number': 'tells rows apart; what is shown of them are sums, which are proved',
-  'turns.completion': 'sums tell only those that are unknown, which are proved; each stands in lifecycle.turn.ended',
+  'turns.attempt_number': 'distinguishes rows; only their sums are shown, which are checked',
+  'turns.completion': 'sums count only unknown ones, which are checked; each is in lifecycle.turn.ended',
   'turns.reason_code': 'so too',
   'request_interactive_runtime.effective_session_timeout_sec': 'not read; the timeout is in spec_json, which is proved',
   'request_interactive_runtime.updated_at': 'not read',
@@ -68,7 +68,7 @@ async function play(bench: Bench, kind: Kind): Promise<string> {
     request_id: `corrupt-${kind}-${Math.floor(performance.now() * 1000)}`,
   });
   await bench.orchestrator.quiet();
-  const pending = await bench.data.store.loadPending(id);
+  const pending = await bench.data.store.loadPendingInteraction(id);
   await bench.orchestrator.reply(
     id,
     {
@@ -99,7 +99,7 @@ const copyOf = (): string => {
   return data;
 };
 
-// The checks that find something; a run that cannot even be read is found too.
+// The checks that report something; a run that cannot even be read counts as found.
 async function findBy(store: Store, data: string, runId: string): Promise<string[]> {
   const checks = await store
     .loadRun(runId)
@@ -127,7 +127,7 @@ function filesOf(data: string, runId: string): string[] {
 const linesOf = (bytes: Buffer): string[] => bytes.toString('latin1').split(/(?<=\n)/);
 const toBytes = (lines: readonly string[]): Buffer => Buffer.from(lines.join(''), 'latin1');
 
-// Each answers the file as it is afterwards; null: gone.
+// Each returns the changed file; null: deleted.
 const DEEDS: Readonly<Record<string, (bytes: Buffer, by: Chance, other: Buffer) => Buffer | null>> = {
   'bits flipped': (bytes, by) => {
     const changed = Buffer.from(bytes);
@@ -171,7 +171,7 @@ describe.each(KINDS)(`in the files of a run that %s (seed ${SEED})`, (kind) => {
             chance(number, time, deed.length),
             existsSync(beside) ? readFileSync(beside) : Buffer.from('x'),
           ) ?? null;
-        // An empty file that is gone says the same, and so do two equal lines in another order.
+        // Deleting an empty file changes nothing, nor does swapping two equal lines.
         if (changed === null ? bytes.length === 0 : changed.equals(bytes)) continue;
         if (changed === null) rmSync(path);
         else writeFileSync(path, changed);
@@ -184,7 +184,7 @@ describe.each(KINDS)(`in the files of a run that %s (seed ${SEED})`, (kind) => {
   });
 });
 
-// What is still JSON, but no event, must not keep it from telling.
+// Valid JSON that is no event must not prevent the report.
 test.each(KINDS)('a bit flipped anywhere in the events of a run that %s is reported as a finding', async (kind) => {
   const data = copyOf();
   const db = await openDatabase(join(data, 'parley.db'));
@@ -202,7 +202,7 @@ test.each(KINDS)('a bit flipped anywhere in the events of a run that %s is repor
     const flipped = Buffer.from(body);
     flipped[at] = (flipped[at] ?? 0) ^ (1 << bit);
     update.run(flipped, id);
-    // Whatever it reads: it tells, and does not break.
+    // For any input it reports and does not throw.
     const ok = (await verifyRun(store, data, run)).every((check) => check.ok);
     if (ok && !saysTheSame({ body, packed }, flipped)) missed.push(`bit ${bit} of byte ${at} in piece ${id}`);
     figures.add('bits of events flipped');
@@ -221,7 +221,7 @@ const TABLES: Readonly<Record<string, string>> = {
   request_interactive_runtime: 'request_id = (SELECT request_id FROM runs WHERE run_id = ?)',
 };
 
-// A piece that is said to hold more than its time is looked into in vain, and nothing else: it is made narrower here.
+// A segment with a wider time range is only searched in vain: here it is made narrower.
 const ONLY: Readonly<Record<string, (value: number) => number>> = {
   'segments.ts_from': (value) => value + 3_600_000,
   'segments.ts_to': (value) => value - 3_600_000,
@@ -231,7 +231,7 @@ const KEYS = new Set(['run_id', 'request_id', 'interaction_id', 'protocol', 'seq
 
 type Value = string | number | bigint | null | Uint8Array;
 
-// Words in place of a count are none, as a zero is.
+// Text in place of a count counts as none, like a zero.
 function* otherValues(value: Value, by: Chance, others: readonly Value[]): Generator<Value> {
   for (const other of others) if (other !== value && !(other instanceof Uint8Array)) yield other;
   if (value === null) return yield '"x"';
@@ -267,7 +267,7 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
         if ((await findBy(store, data, ids[kind])).length === 0) missed.push(what);
         figures.add(done);
       } catch (error) {
-        // The database itself has refused it: there would be a second row of the same key.
+        // The database itself refuses it: there would be a second row with the same key.
         expect(String(error)).toMatch(/constraint/i);
       } finally {
         db.exec('ROLLBACK');

@@ -1,7 +1,7 @@
-// A real server whose disk is full: no file may become larger than a limit (ulimit -f), or the file system of its data
-// directory is a small one (a tmpfs, where one can be mounted). It refuses what it cannot store and goes on answering,
-// or ends with a sentence; nothing that it took is lost; and with room again every run comes to its end.
-// PARLEY_DISK_ROOMS: how many rooms of each sort.
+// A real server with a full disk: no file may exceed a limit (ulimit -f), or its data directory is on a small file
+// system (a tmpfs, if one can be mounted). It refuses data that it cannot store and keeps responding, or exits with a
+// message. Nothing that it accepted is lost, and with free space again every run ends. PARLEY_DISK_ROOMS: number of
+// sizes of each kind.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { chance, Figures, SEED } from '../support/torture.js';
 
 const ROOMS = Number(process.env['PARLEY_DISK_ROOMS'] ?? 2);
 const RUNS = 3;
-// Many times what fits into the largest room.
+// Many times what fits into the largest size.
 const MOST_RUNS = 40;
 const PATIENCE = { timeout: 30_000, interval: 50 };
 
@@ -26,7 +26,7 @@ interface Taken {
   readonly answers: { readonly runId: string; readonly id: string }[];
 }
 
-// What the server says when it cannot store something; anything else fails the test.
+// The server's errors when it cannot store something; any other error fails the test.
 async function orRefused<T>(ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask();
@@ -37,9 +37,9 @@ async function orRefused<T>(ask: () => Promise<T>): Promise<T | null> {
   }
 }
 
-// As much as fits, and at least so much that something is refused. Every call is answered.
+// As much as fits, and at least until something is refused. Every call gets a response.
 async function use({ url, token }: ServerProcess): Promise<Taken> {
-  // Tries again at once: there will not be more room in a second.
+  // Retries at once: there will not be more space in a second.
   const client = createClient({ url, token, wait: async () => {} });
   const taken: Taken = { runs: [], answers: [] };
   const before = figures.get('calls refused');
@@ -55,13 +55,13 @@ async function use({ url, token }: ServerProcess): Promise<Taken> {
     );
     if (!run) continue;
     taken.runs.push(run.run_id);
-    // It waits, or it could not be begun, or not ended.
+    // It waits, or could not be started, or has not ended.
     let looks = 0;
     await expect
       .poll(async () => (await client.get(run.run_id)).status === 'waiting_user' || (looks += 1) > 15, PATIENCE)
       .toBe(true);
-    const found = await client.get(run.run_id);
-    const id = found.interaction?.interaction_id;
+    const stored = await client.get(run.run_id);
+    const id = stored.interaction?.interaction_id;
     if (id === undefined) continue;
     if (await orRefused(() => client.reply(run.run_id, { interaction_id: id, response: 'Yes.', idempotency_key: id })))
       taken.answers.push({ runId: run.run_id, id });
@@ -98,7 +98,7 @@ async function expectAllThere(site: Site, { client }: ServerProcess, taken: Take
   }
 }
 
-// Null: it did not even start, and said why.
+// Null: it did not start, and reported why.
 async function startIn(site: Site, options: CallOptions): Promise<ServerProcess | null> {
   try {
     return await startServer(site, ['--port', '0'], options);
@@ -115,7 +115,7 @@ async function starve(site: Site, options: CallOptions, makeRoom: () => void): P
   const taken = server ? await use(server) : { runs: [], answers: [] };
   if (server) {
     figures.add('servers that ran out of room');
-    // It goes on: whoever asks is told what there is.
+    // It continues, and requests return the existing data.
     expect((await server.client.list({ limit: 100 })).runs.map((run) => run.run_id)).toEqual(
       expect.arrayContaining(taken.runs),
     );
@@ -130,12 +130,12 @@ async function starve(site: Site, options: CallOptions, makeRoom: () => void): P
   expect((await again.ended).code).toBe(0);
   expect((await parley(site, ['verify', '--all'])).code).toBe(0);
   figures.add('runs taken', taken.runs.length);
-  figures.add('answers taken', taken.answers.length);
+  figures.add('answers accepted', taken.answers.length);
 }
 
 describe(`a server without disk space (seed ${SEED})`, () => {
   test.each(Array.from({ length: ROOMS }, (_, number) => number))('no file larger than a limit, %d', async (number) => {
-    // In blocks of 512 bytes: from what is too little for a start to what is nearly enough.
+    // In blocks of 512 bytes: from too little for a start to nearly enough.
     const blocks = number === 0 ? 100 : 300 + chance(number).below(3000);
     const site = createSite();
     mkdirSync(site.data, { mode: 0o700 });

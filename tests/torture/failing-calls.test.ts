@@ -1,5 +1,5 @@
-// The calls that a failing disk refuses are all that a file goes through when it is replaced; at each of them the old
-// one is left whole, and the next try is good.
+// The calls that a failing disk refuses are all the steps of replacing a file; a failure of any of them leaves the old
+// file whole, and the next attempt succeeds.
 import { readFileSync, readdirSync } from 'node:fs';
 import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';

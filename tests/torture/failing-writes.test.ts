@@ -1,7 +1,7 @@
-// A conversation of which one write is refused, each in its turn: the first, the second and so on to the last, by a
-// full or a broken disk, with nothing or half of it written; and so once, or until there is room again. The caller is
-// told, nothing that was acknowledged is lost, and the run comes to its end, here or after the next start.
-// PARLEY_DISK_EVERY: which of the writes, every thirty-sixth unless told.
+// A conversation in which one write is refused, each in turn from the first to the last, by a full or a broken disk,
+// with none or half of it written, once or until there is space again. The caller gets an error, nothing that was
+// acknowledged is lost, and the run ends, now or after the next start. PARLEY_DISK_EVERY: tests every n-th write, by
+// default every thirty-sixth.
 import { singleHost } from '../../src/ownership/single-host.js';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,20 +42,20 @@ function onDisk(store: Store, disk: FailingDisk): Store {
   });
 }
 
-// Again when it is refused, as a person would; the disk is well again after the second time.
+// Repeats a refused request, as a person would; the disk works again after the second time.
 async function insist<T>(disk: FailingDisk, ask: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await ask();
     } catch (error) {
-      expect(String(error), 'what the caller is told').toMatch(/ENOSPC|EIO|disk is full/);
+      expect(String(error), 'the error of the caller').toMatch(/ENOSPC|EIO|disk is full/);
       figures.add('calls refused');
       if (tries > 1) disk.heal();
     }
   }
 }
 
-// Answers how many writes were refused, and which was the first of the call that begins it.
+// Returns how many writes were refused, and which was the first of the call that starts the run.
 async function converse(
   root: string,
   how: How,
@@ -85,24 +85,24 @@ async function converse(
     );
     created = disk.writes + 1;
     const { run_id: runId } = await insist(disk, () => orchestrator.create(REQUEST));
-    const settled = async () => {
-      // Once something was refused there is room soon: a run that could not be ended before is then. Not sooner,
+    const waitForEnd = async () => {
+      // After a refusal the disk soon has space: a run that could not be ended before is ended then. Not sooner,
       // however slow the machine is.
       const limit = setInterval(() => void (disk.failed > 0 && disk.heal()), 300);
       try {
-        return await orchestrator.settled(runId);
+        return await orchestrator.waitUntilIdle(runId);
       } finally {
         clearInterval(limit);
       }
     };
-    const first = await settled();
+    const first = await waitForEnd();
     if (first.status === 'waiting_user') {
-      const pending = await store.loadPending(runId);
+      const pending = await store.loadPendingInteraction(runId);
       accepted = pending?.interaction_id ?? '';
       await insist(disk, () =>
         orchestrator.reply(runId, { interaction_id: accepted ?? '', response: 'B', idempotency_key: 'k' }),
       );
-      await settled();
+      await waitForEnd();
     }
     disk.heal();
     await orchestrator.close();
@@ -115,18 +115,18 @@ async function converse(
   for (const call of disk.refused) figures.add(`of them ${call}`);
   const again = await openBench(root);
   const run = await again.orchestrator.create(REQUEST);
-  // Whatever it could not write, it is whole after the next start.
-  const found = await expectSound(again, run.run_id);
-  expect(['succeeded', 'failed'], where).toContain(found.status);
-  if (found.status === 'failed')
-    expect(`${found.error?.code} ${found.error?.message}`, where).toMatch(
+  // Whatever could not be written, the run is complete after the next start.
+  const ended = await expectSound(again, run.run_id);
+  expect(['succeeded', 'failed'], where).toContain(ended.status);
+  if (ended.status === 'failed')
+    expect(`${ended.error?.code} ${ended.error?.message}`, where).toMatch(
       /DISK_FULL .*(ENOSPC|disk is full)|INTERNAL .*EIO/,
     );
-  if (disk.failed === 0) expect(found.status, where).toBe('succeeded');
+  if (disk.failed === 0) expect(ended.status, where).toBe('succeeded');
   if (accepted !== null) expect((await again.data.store.loadInteraction(accepted))?.state, where).toBe('answered');
-  if (found.status === 'succeeded')
+  if (ended.status === 'succeeded')
     expect(existsSync(join(root, 'data', 'runs', run.run_id, 'result.json')), where).toBe(true);
-  figures.add(`runs ${found.status}`);
+  figures.add(`runs ${ended.status}`);
   figures.add('failures told', failures.length);
   await again.close();
   return { failed: disk.failed, created };
@@ -134,10 +134,10 @@ async function converse(
 
 async function play(how: How, times: number, at: number): ReturnType<typeof converse> {
   const root = createRoot();
-  const told = await converse(root, how, times, at);
+  const promised = await converse(root, how, times, at);
   rmSync(root, { recursive: true, force: true });
-  figures.add('writes refused', told.failed);
-  return told;
+  figures.add('writes refused', promised.failed);
+  return promised;
 }
 
 test.each(CASES)(
@@ -147,7 +147,7 @@ test.each(CASES)(
     for (let at = 1 + (SEED % EVERY), conversations = 0; ; at += EVERY, conversations += 1) {
       const { failed } = await play(how, times, at);
       if (failed > 0) continue;
-      // The last one had no write that late; without any before it nothing would have been tried.
+      // The last one had no write that late; without any before it nothing would have been tested.
       expect(conversations, 'conversations with a refused write').toBeGreaterThan(0);
       return;
     }

@@ -21,14 +21,14 @@ const PROMPT = '[[events 30 100]][[ask Go on?]][[events 30 100]][[ask Again?]][[
 const figures = new Figures('fsync');
 afterAll(() => figures.tell());
 
-// What somebody was told.
-interface Told {
+// The confirmations that a client received.
+interface Promised {
   readonly runs: Set<string>;
   readonly answers: Set<string>;
   readonly seqs: Map<string, number>;
 }
 
-// The server is gone: what was under way is not told any more.
+// The server was killed: requests in progress get no response.
 async function untilGone(work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -37,21 +37,21 @@ async function untilGone(work: () => Promise<void>): Promise<void> {
   }
 }
 
-async function converse({ url, token }: ServerProcess, told: Told, signal: AbortSignal): Promise<void> {
+async function converse({ url, token }: ServerProcess, promised: Promised, signal: AbortSignal): Promise<void> {
   const client = createClient({ url, token, wait: () => pause(10) });
   const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: PROMPT, execution_mode: 'interactive' });
-  told.runs.add(id);
+  promised.runs.add(id);
   for await (const { seq, type, data } of client.events(id, { signal, onReconnect: () => {} })) {
-    expect(seq, id).toBe((told.seqs.get(id) ?? 0) + 1);
-    told.seqs.set(id, seq);
+    expect(seq, id).toBe((promised.seqs.get(id) ?? 0) + 1);
+    promised.seqs.set(id, seq);
     if (type !== 'user.input.required') continue;
     const { interaction_id: question } = data as unknown as { interaction_id: string };
     await client.reply(id, { interaction_id: question, response: 'Yes.', idempotency_key: question });
-    told.answers.add(question);
+    promised.answers.add(question);
   }
 }
 
-// Nothing stays but what was made durable.
+// Only durable data remains.
 function cutPower(site: Site, ledger: string): void {
   const durable = new Map<string, number>();
   for (const line of existsSync(ledger) ? readFileSync(ledger, 'utf8').split('\n').filter(Boolean) : []) {
@@ -69,7 +69,7 @@ function cutPower(site: Site, ledger: string): void {
 }
 
 test.each(Array.from({ length: CUTS }, (_, number) => number))(
-  `what was told is there after a power cut, %d (seed ${SEED})`,
+  `acknowledged data is there after a power cut, %d (seed ${SEED})`,
   { timeout: 120_000 },
   async (number) => {
     const site = createSite();
@@ -83,20 +83,20 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
     const server = await startServer(site, ['--port', '0'], {
       env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), SLOW_SEED: String(SEED + number), DURABLE: ledger },
     });
-    const told: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
+    const promised: Promised = { runs: new Set(), answers: new Set(), seqs: new Map() };
     const leave = new AbortController();
     const talking = Promise.all(
-      Array.from({ length: RUNS }, () => untilGone(() => converse(server, told, leave.signal))),
+      Array.from({ length: RUNS }, () => untilGone(() => converse(server, promised, leave.signal))),
     );
-    // In the middle of it: after some have been answered, or before.
+    // During the run: after some questions were answered, or before.
     const answers = by.below(RUNS);
-    await expect.poll(() => told.answers.size, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(answers);
+    await expect.poll(() => promised.answers.size, { timeout: 60_000, interval: 10 }).toBeGreaterThanOrEqual(answers);
     await pause(by.below(10 * SLOW_MS));
     server.child.kill('SIGKILL');
     await server.ended;
     leave.abort();
     await talking;
-    const settled = new Set(
+    const endedRuns = new Set(
       (await listRuns(site))
         .filter(({ status }) => isTerminal(status) || status === 'waiting_user')
         .map((run) => run.run_id),
@@ -107,28 +107,28 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
     const again = await startServer(site);
     const kept = await listRuns(site);
     expect(
-      [...told.runs].filter((id) => !kept.some((run) => run.run_id === id)),
+      [...promised.runs].filter((id) => !kept.some((run) => run.run_id === id)),
       'runs that were told and are lost',
     ).toEqual([]);
     for (const { run_id: id, heads } of kept)
-      expect(heads.fcmp_seq, `events of ${id} that were told`).toBeGreaterThanOrEqual(told.seqs.get(id) ?? 0);
-    for (const id of told.answers)
+      expect(heads.fcmp_seq, `events of ${id} that were told`).toBeGreaterThanOrEqual(promised.seqs.get(id) ?? 0);
+    for (const id of promised.answers)
       expect((await withData(site, ({ store }) => store.loadInteraction(id)))?.state, `the answer to ${id}`).toBe(
         'answered',
       );
     const findings = async (id: string) =>
       (await again.client.verify(id)).checks.filter(({ ok }) => !ok).map(({ name }) => name);
     for (const { run_id: id } of kept) {
-      // What had come to rest is whole; of a turn that was at work, verify says what is missing.
-      if (settled.has(id)) await expect.poll(() => findings(id), { timeout: 10_000 }).toEqual([]);
+      // Ended runs are complete; for a turn in progress, verify names the missing data.
+      if (endedRuns.has(id)) await expect.poll(() => findings(id), { timeout: 10_000 }).toEqual([]);
       else expect(['hashes', 'cover', 'conversation', 'files'], id).toEqual(expect.arrayContaining(await findings(id)));
-      figures.add(settled.has(id) ? 'runs at rest' : 'runs cut off');
+      figures.add(endedRuns.has(id) ? 'runs at rest' : 'runs cut off');
     }
-    figures.add('runs told', told.runs.size);
-    figures.add('answers told', told.answers.size);
+    figures.add('runs told', promised.runs.size);
+    figures.add('answers told', promised.answers.size);
     figures.add(
       'events told',
-      [...told.seqs.values()].reduce((sum, seq) => sum + seq, 0),
+      [...promised.seqs.values()].reduce((sum, seq) => sum + seq, 0),
     );
     again.child.kill('SIGTERM');
     expect((await again.ended).code).toBe(0);
@@ -143,9 +143,9 @@ test(
     const server = await startServer(site, ['--port', '0'], {
       env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), DURABLE: join(site.root, 'durable.jsonl') },
     });
-    const told: Told = { runs: new Set(), answers: new Set(), seqs: new Map() };
+    const promised: Promised = { runs: new Set(), answers: new Set(), seqs: new Map() };
     const talking = Promise.all(
-      Array.from({ length: RUNS }, () => converse(server, told, new AbortController().signal)),
+      Array.from({ length: RUNS }, () => converse(server, promised, new AbortController().signal)),
     );
     // How many requests were answered meanwhile. If one had to wait for the writes of a conversation, there would be
     // about as many as conversations.

@@ -1,8 +1,8 @@
-// Random schedules of several runs in simulated time, by a seed: created, answered, answered again and too late, by two
-// at once, canceled, decided when nobody answers, with a crash at any call of the store and a start after it, which may
-// crash as well. Whoever asked and got no answer asks again. Compared with what the client was told, with what the
-// engines wrote down, and with what each turn must come to. tests/slow/model.test.ts does the like with the stand-ins
-// of all engines and an exact model, without crashes inside calls. PARLEY_SCHEDULES: how many.
+// Random schedules of several runs in simulated time, seeded: created, answered, answered again, too late or
+// concurrently, canceled, decided after a timeout, with a crash at any call of the store and a restart, which may crash
+// as well. Clients repeat requests without a response. The result is compared with the responses, with the records of
+// the engines, and with the required result of each turn. tests/slow/model.test.ts does the same with the stand-ins of
+// all engines and an exact model, without crashes inside calls. PARLEY_SCHEDULES: number of schedules.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ import { SimulatedTime } from '../support/simulated-timers.js';
 import { chance, Figures, SEED, type Chance } from '../support/torture.js';
 
 const SCHEDULES = Number(process.env['PARLEY_SCHEDULES'] ?? 12);
-// The first of them, to repeat one that failed.
+// The first schedule, to repeat one that failed.
 const FROM = Number(process.env['PARLEY_SCHEDULE_FROM'] ?? 0);
 const STEPS = 9;
 const TIMEOUT_SEC = 600;
@@ -34,7 +34,7 @@ const LINES: Readonly<Record<Word, readonly object[]>> = {
   fail: [{ type: 'failed', message: 'no' }],
   hang: [{ type: 'message', id: 'm', text: 'Wait.' }],
 };
-// How a turn of this word may end where nobody ended it: a state, or the code of a failure.
+// The possible ends of a turn with this word, if nothing else ends it: a state, or the code of a failure.
 const ENDS: Readonly<Record<Word, readonly string[]>> = {
   ask: ['waiting_user', 'INTERACTIVE_MAX_ATTEMPT_EXCEEDED'],
   done: ['succeeded'],
@@ -70,8 +70,7 @@ class Schedule {
   readonly #parley: MortalOrchestrator;
   readonly #ids: string[] = [];
   readonly #strict = new Set<string>();
-  // What the client was told: answers that were taken, runs that were canceled, and those that a crash may have cut
-  // off.
+  // The responses to the client: accepted answers, canceled runs, and those that a crash may have interrupted.
   readonly #taken: Sent[] = [];
   readonly #canceled = new Set<string>();
   readonly #interrupted = new Set<string>();
@@ -113,7 +112,7 @@ class Schedule {
     () => this.#restart(),
   ];
 
-  // Asked until there is an answer, with a start after every crash.
+  // Repeated until there is a response, with a start after every crash.
   async #insist<T>(ask: () => Promise<T>, start: () => Promise<unknown> = async () => {}): Promise<T> {
     for (;;) {
       try {
@@ -129,7 +128,7 @@ class Schedule {
   async #revive(): Promise<void> {
     for (;;) {
       figures.add('crashes');
-      // What was asked for in the moment of the death is written yet.
+      // A request at the time of the crash is still written.
       await new Promise((resolve) => setImmediate(resolve));
       for (const { run_id: id } of await this.#runs('running')) this.#interrupted.add(id);
       await this.#parley.bury(this.#ids);
@@ -174,12 +173,12 @@ class Schedule {
     const waiting = await this.#runs('waiting_user');
     if (waiting.length === 0) return null;
     const { run_id: runId } = this.#by.pick(waiting);
-    const pending = await this.#parley.store.loadPending(runId);
+    const pending = await this.#parley.store.loadPendingInteraction(runId);
     const id = pending?.interaction_id ?? '';
     return { runId, interaction_id: id, response: `answer to ${id}`, idempotency_key: `key ${id}` };
   }
 
-  // True: taken. Refused as too late is fine; anything else fails the test.
+  // True: accepted. A refusal as too late is allowed; any other error fails the test.
   async #send({ runId, ...reply }: Sent): Promise<boolean> {
     try {
       await this.#insist(() => this.#parley.alive((orchestrator) => orchestrator.reply(runId, reply)));
@@ -194,7 +193,7 @@ class Schedule {
 
   #take(sent: Sent): void {
     this.#taken.push(sent);
-    figures.add('answers taken');
+    figures.add('answers accepted');
   }
 
   async #reply(): Promise<void> {
@@ -202,7 +201,7 @@ class Schedule {
     if (sent && (await this.#send(sent))) this.#take(sent);
   }
 
-  // Two people at the same moment; each tries again by itself after a crash.
+  // Two people at the same time; each retries by itself after a crash.
   async #replyAtOnce(): Promise<void> {
     const first = await this.#waiting();
     if (!first) return;
@@ -216,7 +215,8 @@ class Schedule {
   async #replyAgain(): Promise<void> {
     const [sent] = this.#taken.length === 0 ? [] : [this.#by.pick(this.#taken)];
     if (!sent) return;
-    // The same is the same; another with its key is a conflict; another with another key comes too late.
+    // The identical request is repeated; another one with its key is a conflict; another one with another key is too
+    // late.
     expect(await this.#send(sent)).toBe(true);
     expect(await this.#send({ ...sent, response: 'changed' })).toBe(false);
     expect(await this.#send({ ...sent, response: 'changed', idempotency_key: 'changed' })).toBe(false);
@@ -238,7 +238,7 @@ class Schedule {
 
   async #restart(): Promise<void> {
     await this.#insist(async () => {
-      // One that is queued now may have begun when the end comes.
+      // A run that is queued now may have started when the end comes.
       for (const { run_id: id } of [...(await this.#runs('queued')), ...(await this.#runs('running'))])
         this.#interrupted.add(id);
       await this.#parley.close();
@@ -247,16 +247,16 @@ class Schedule {
     figures.add('restarts');
   }
 
-  // Until nothing is under way but turns that hang.
+  // Until only hanging turns are in progress.
   async #rest(): Promise<void> {
     for (;;) {
-      // In the order in which a run goes from one to the next: none is missed on its way.
+      // In the order in which a run changes its state: none is missed on the way.
       const due = await this.#parley.store.nextDecision();
       const queued = await this.#runs('queued');
       const running = await this.#runs('running');
       const hanging = running.filter((run) => wordOf(run) === 'hang' && this.#isStarted(run));
       if (this.#parley.isDead) await this.#revive();
-      // Those that hang may have taken all slots.
+      // Hanging turns may have taken all slots.
       else if (
         running.length === hanging.length &&
         (queued.length === 0 || hanging.length >= SLOTS) &&

@@ -23,8 +23,8 @@ import {
 } from '../support/tortured-runs.js';
 
 const RUNS = Number(process.env['PARLEY_STOPS_RUNS'] ?? 9);
-// How a run may end that nobody canceled: well, or cut off with its server or its engine, or answered when its session
-// had not come to be.
+// The possible ends of a run that was not canceled: successful, interrupted with its server or its engine, or answered
+// before its session existed.
 const ENDS = [
   'succeeded',
   'ORCHESTRATOR_RESTART_INTERRUPTED',
@@ -36,7 +36,7 @@ const ENDS = [
 const figures = new Figures('stops');
 afterAll(() => figures.tell());
 
-const endOf = ({ status, error }: RunRecord): string => (status === 'failed' ? (error?.code ?? '') : status);
+const outcomeOf = ({ status, error }: RunRecord): string => (status === 'failed' ? (error?.code ?? '') : status);
 
 test(
   `${RUNS} runs end on a server that is killed and stopped with its engines (seed ${SEED})`,
@@ -60,14 +60,14 @@ test(
     await world.begin();
     const planned = planRuns(RUNS, SEED, seededRandom(SEED), world);
     let isDone = false;
-    // What the server has said it took.
+    // The requests that the server has accepted.
     const taken = new Map<string, string>();
     const answering = answerAll(
       world,
       () => isDone,
       async (runId, id, again) => {
         taken.set(id, runId);
-        figures.add('answers taken');
+        figures.add('answers accepted');
         if (taken.size % 3 === 0 && (await again())) figures.add('answers sent twice');
       },
     );
@@ -85,7 +85,7 @@ test(
     await Promise.all(living);
     expect(
       DEEDS.filter((deed) => figures.get(deed) === 0),
-      'what was not done',
+      'skipped actions',
     ).toEqual([]);
 
     const runs = [...planned, ...idle];
@@ -101,15 +101,15 @@ test(
     expect(twice(answersTold(traced)), 'answers that engines were told twice').toEqual([]);
     expect(twice(readApproved(world)), 'approved commands that were run twice').toEqual([]);
     for (const run of runs) {
-      const found = kept.find((each) => each.run_id === run.runId);
-      if (!found) continue;
-      expect(run.canceled ? ['canceled'] : ENDS, `${run.kind} ${run.runId}: ${found.error?.message}`).toContain(
-        endOf(found),
+      const stored = kept.find((each) => each.run_id === run.runId);
+      if (!stored) continue;
+      expect(run.canceled ? ['canceled'] : ENDS, `${run.kind} ${run.runId}: ${stored.error?.message}`).toContain(
+        outcomeOf(stored),
       );
-      figures.add(`runs ${endOf(found)}`);
-      expect([run.runId, run.lastSeq], 'nobody missed an event').toEqual([run.runId, found.heads.fcmp_seq]);
+      figures.add(`runs ${outcomeOf(stored)}`);
+      expect([run.runId, run.lastSeq], 'nobody missed an event').toEqual([run.runId, stored.heads.fcmp_seq]);
       figures.add('events watched', run.lastSeq);
-      await expectWhole(world, world, run, found.status);
+      await expectWhole(world, world, run, stored.status);
     }
     await withData(world.site, async ({ store }) => {
       for (const [id, runId] of taken) {

@@ -26,7 +26,7 @@ function put(path: string, content: string | Buffer): string {
   return path;
 }
 
-// Answers what it was before.
+// Returns the previous content.
 function tearFile(path: string, tear: (bytes: Buffer) => Buffer): Buffer {
   const whole = readFileSync(path);
   expect(whole.length).toBeGreaterThan(0);
@@ -34,7 +34,7 @@ function tearFile(path: string, tear: (bytes: Buffer) => Buffer): Buffer {
   return whole;
 }
 
-// What it said when it refused; null: it did not.
+// Its error when it refused; null: it did not refuse.
 async function refusalOf(work: () => unknown): Promise<string | null> {
   try {
     await work();
@@ -141,7 +141,7 @@ describe.each(TEARS)('%s', (how, tear) => {
     expect(await copy()).toBe(true);
     tearFile(join(root, 'target', place), tear);
     expect([await copy(), readFileSync(join(root, 'target', place), 'utf8')]).toEqual([true, lines]);
-    // The source itself: what is left of it in whole lines, if anything is.
+    // The source itself: the complete lines that are left of it, if any.
     tearFile(source, tear);
     const isSome = how.includes('half');
     expect(await copy()).toBe(isSome);

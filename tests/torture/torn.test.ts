@@ -25,46 +25,46 @@ import { chance, Figures, SEED } from '../support/torture.js';
 
 const CUTS = Number(process.env['PARLEY_TORN_CUTS'] ?? 1);
 
-// Where each kind of file is, how it is written, and which checks of verify may find something when its end is gone:
-// those that are on the disk before a state is stored cannot lose it by a power cut, and are torn here all the same.
-// The database has its own test below, and so have the files that a server keeps. The locks (lock.db) are empty:
-// nothing of them can be torn. exports.clean: tests/slow/continue.test.ts. asks.jsonl: tests/ask.
+// The place of each kind of file, how it is written, and which checks of verify may report something when its end is
+// missing. Files that are on disk before a state is stored cannot lose it in a power failure, and are torn here
+// nevertheless. The database has its own test below, and so have the files of a server. The locks (lock.db) are empty,
+// so nothing of them can be torn. exports.clean: tests/slow/continue.test.ts. asks.jsonl: tests/ask.
 const KINDS = [
   {
     file: 'ended/attempts/2/stdout.log',
     written: 'appended; on the disk before the state',
-    found: ['hashes', 'cover'],
+    findings: ['hashes', 'cover'],
   },
   {
     file: 'ended/attempts/2/stderr.log',
     written: 'appended; on the disk before the state',
-    found: ['hashes', 'cover'],
+    findings: ['hashes', 'cover'],
   },
-  { file: 'ended/rasp.jsonl', written: 'appended after the database', found: [] },
-  { file: 'ended/fcmp.jsonl', written: 'appended after the database', found: [] },
-  { file: 'ended/result.json', written: 'replaced; on the disk before the state', found: ['result'] },
-  { file: 'ended/attempts/2/command.json', written: 'once; for people', found: [] },
+  { file: 'ended/rasp.jsonl', written: 'appended after the database', findings: [] },
+  { file: 'ended/fcmp.jsonl', written: 'appended after the database', findings: [] },
+  { file: 'ended/result.json', written: 'replaced; on the disk before the state', findings: ['result'] },
+  { file: 'ended/attempts/2/command.json', written: 'once; for people', findings: [] },
   {
     file: 'waits/attempts/1/stdout.log',
     written: 'appended; on the disk before the state',
-    found: ['hashes', 'cover'],
+    findings: ['hashes', 'cover'],
   },
-  { file: 'waits/rasp.jsonl', written: 'appended after the database', found: [] },
+  { file: 'waits/rasp.jsonl', written: 'appended after the database', findings: [] },
   {
     file: 'cut/attempts/1/stdout.log',
     written: 'appended before the database; not synced while a turn runs',
-    found: ['hashes', 'cover', 'conversation'],
+    findings: ['hashes', 'cover', 'conversation'],
   },
-  { file: 'cut/rasp.jsonl', written: 'appended after the database', found: [] },
+  { file: 'cut/rasp.jsonl', written: 'appended after the database', findings: [] },
   {
     file: 'stays/agents/main/runtime/events.jsonl',
     written: 'appended; on the disk before the state',
-    found: ['hashes', 'cover'],
+    findings: ['hashes', 'cover'],
   },
-  { file: 'stays/agents/main/runtime/requests.jsonl', written: 'appended before it is sent; never read', found: [] },
-  { file: 'stays/agents/main/session.json', written: 'replaced', found: [] },
-  { file: 'stays/fcmp.jsonl', written: 'appended after the database', found: [] },
-  { file: 'writer.json', written: 'replaced; for people', found: [] },
+  { file: 'stays/agents/main/runtime/requests.jsonl', written: 'appended before it is sent; never read', findings: [] },
+  { file: 'stays/agents/main/session.json', written: 'replaced', findings: [] },
+  { file: 'stays/fcmp.jsonl', written: 'appended after the database', findings: [] },
+  { file: 'writer.json', written: 'replaced; for people', findings: [] },
 ] as const;
 
 type Name = 'ended' | 'waits' | 'cut' | 'stays';
@@ -78,15 +78,15 @@ async function create(bench: Bench, engine: string, prompt: string): Promise<str
 }
 
 const waits = async (bench: Bench, id: string) =>
-  expect((await bench.orchestrator.settled(id)).status).toBe('waiting_user');
+  expect((await bench.orchestrator.waitUntilIdle(id)).status).toBe('waiting_user');
 
 async function answer(bench: Bench, runId: string, response: unknown): Promise<RunRecord> {
-  const pending = await bench.data.store.loadPending(runId);
+  const pending = await bench.data.store.loadPendingInteraction(runId);
   await bench.orchestrator.reply(runId, {
     interaction_id: pending?.interaction_id ?? '',
     response: response as string,
   });
-  return bench.orchestrator.settled(runId);
+  return bench.orchestrator.waitUntilIdle(runId);
 }
 
 // One of each: ended, waiting, in the middle of a turn, and waiting with a process.
@@ -134,7 +134,7 @@ const TEARS: readonly Tear[] = [
   ['zeros', (bytes, at) => Buffer.concat([bytes.subarray(0, at), Buffer.alloc(bytes.length - at)])],
 ];
 
-// Within the last record: its last line, or the whole file where that is one thing.
+// Within the last record: its last line, or the whole file if it is one record.
 function placesIn(bytes: Buffer, number: number): number[] {
   const begin = bytes.subarray(0, -1).lastIndexOf(0x0a) + 1;
   const all = Array.from({ length: bytes.length - begin }, (_, at) => begin + at);
@@ -155,7 +155,7 @@ const STATES: Readonly<Record<Name, string>> = {
   stays: 'waiting_user',
 };
 
-describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, found }) => {
+describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, findings }) => {
   test.each(TEARS)('%s', async (how, tear) => {
     const whole = readBytes(pathOf(original, file));
     for (const at of placesIn(whole, file.length + how.length)) {
@@ -169,15 +169,15 @@ describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, found }
         const findings = await findingsOf(bench, ids[name]);
         if (findings.length === 0) continue;
         torn.push(name);
-        expect(found, `${name}: ${where}`).toEqual(expect.arrayContaining(findings));
+        expect(findings, `${name}: ${where}`).toEqual(expect.arrayContaining(findings));
       }
-      // Nothing is said of others.
+      // No other file is reported.
       expect(
         torn.filter((name) => !file.startsWith(`${name}/`)),
         where,
       ).toEqual([]);
-      // What had been taken as evidence is missed, and told.
-      if (found.length > 0 && !file.startsWith('cut/')) expect(torn, where).toHaveLength(1);
+      // Missing evidence is detected and reported.
+      if (findings.length > 0 && !file.startsWith('cut/')) expect(torn, where).toHaveLength(1);
       figures.add(how === 'cut' ? 'cuts' : 'zero-filled ends');
       if (torn.length > 0) figures.add('losses told');
       await bench.close();
@@ -204,8 +204,7 @@ test('after a torn write people can still answer waiting questions', async () =>
   await bench.close();
 });
 
-// What is in the database is there up to the last change that was acknowledged; the one that was being written is there
-// whole or not at all.
+// The database contains everything up to the last acknowledged change; the change in progress is complete or absent.
 test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SEED})`, async (how, tear) => {
   const root = copyOf();
   const wal = join('data', 'parley.db-wal');
@@ -226,8 +225,8 @@ test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SE
     cpSync(before, copy, { recursive: true });
     writeFileSync(join(copy, wal), tear(written, at));
     const data = await openDataDir(join(copy, 'data'), { pid: process.pid });
-    const found = await data.store.loadRun(ids.waits);
-    expect({ ...found, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({
+    const run = await data.store.loadRun(ids.waits);
+    expect({ ...run, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({
       ...run,
       cancel_requested: null,
       updated_at: 0,
@@ -259,8 +258,8 @@ test('the database itself, torn where it was growing while its log was being put
 });
 
 const TOKENS = [{ name: 'ann', role: 'viewer', sha256: 'a'.repeat(64), created_at: '2026-01-01T00:00:00.000Z' }];
-// What a server keeps beside. All of them are replaced as a whole; if they are torn all the same, it starts, or it says
-// which file it is.
+// The other files of a server. All of them are replaced atomically; if they are torn nevertheless, the server starts,
+// or names the damaged file.
 const SERVED = [
   ['token', 'prl_0123456789abcdef0123456789\n'],
   ['tokens.json', `${JSON.stringify(TOKENS, null, 2)}\n`],
@@ -276,16 +275,16 @@ test.each(SERVED)(`a server starts, or names the file: %s (seed ${SEED})`, { tim
   for (let time = 0; time < Math.ceil(CUTS / 4); time += 1) {
     const [, tear] = by.pick(TEARS);
     writeFileSync(join(site.data, file), tear(Buffer.from(text), by.below(text.length)), { mode: 0o600 });
-    // Of a replacement that was cut off there may be this, too.
+    // An interrupted replacement may leave this file.
     writeFileSync(join(site.data, `${file}.new`), text.slice(0, 3));
     const server = start(site, ['serve', '--json', '--port', '0']);
-    const begun = await server.waitFor('"type":"serving"').then(
+    const serves = await server.waitFor('"type":"serving"').then(
       () => true,
       () => false,
     );
     server.child.kill('SIGTERM');
     const { code, stdout, stderr } = await server.ended;
-    if (begun) expect([code, stderr.includes('internal error')]).toEqual([0, false]);
+    if (serves) expect([code, stderr.includes('internal error')]).toEqual([0, false]);
     else expect(stdout + stderr).toMatch(new RegExp(`DATA_DIR_UNUSABLE.*${file.replace('.', '\\.')}`));
     figures.add('torn files of a server');
   }

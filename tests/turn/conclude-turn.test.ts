@@ -102,7 +102,7 @@ function store(drafts: readonly RaspDraft[]): { type: RaspType; data: JsonObject
   });
 }
 
-// The conversation that the drafts give; each event must be a valid one, and name the RASP event it came from.
+// The conversation of the drafts; each event must be valid, and name its RASP event.
 function converse(drafts: readonly RaspDraft[]): FcmpEvent[] {
   store(drafts);
   const fold = new ConversationFold('run_1');
@@ -121,8 +121,7 @@ const typesOf = (events: readonly { type: string }[]) => events.map((event) => e
 const dataOf = (events: readonly FcmpEvent[], type: string) => events.find((event) => event.type === type)?.data;
 const contractEdge = (id: string) => CONTRACT.find((edge) => edge.id === id);
 
-// The edge, as the contract has it, is what a person sees: these events in this order, and the true from, to and
-// trigger.
+// The conversation shows the edge of the contract: these events in this order, with the true from, to and trigger.
 function checkEdge(id: string, drafts: readonly RaspDraft[]): FcmpEvent[] {
   const edge = contractEdge(id);
   const events = converse(drafts);
@@ -248,7 +247,7 @@ function checkEnding(ending: Ending, mode: ExecutionMode): void {
       ? ['lifecycle.turn.ended', 'interaction.requested', 'lifecycle.state.changed']
       : ['lifecycle.turn.ended', 'lifecycle.state.changed'],
   );
-  // Diagnostics come first: nothing follows the end of the turn but what it means.
+  // Diagnostics come first: only the consequences follow the end of the turn.
   expect(drafts.slice(-facts.length)).toEqual(facts);
   for (const each of drafts) expect(each).toMatchObject({ parser: 'orchestrator', confidence: 1, range: null });
 
@@ -260,7 +259,7 @@ function checkEnding(ending: Ending, mode: ExecutionMode): void {
     parser: PARSER,
   });
   expect(changed?.data).toMatchObject({ from: edge.from, to: edge.to, trigger: edge.on, updated_at: NOW });
-  // A run that failed says why, and only such a run.
+  // A failed run has an error, and only a failed run.
   expect(changed?.data.error !== undefined).toBe(edge.to === 'failed');
   expect(error !== null).toBe(edge.to === 'failed');
   expect(question !== null).toBe(edge.to === 'waiting_user');
@@ -551,7 +550,7 @@ describe('the edges that no turn takes by itself', () => {
   });
 });
 
-// Follows changes of state along the chart, from queued on; says where they end.
+// Follows changes of state along the chart, from queued on; returns the last state.
 function walk(changes: readonly JsonObject[]): string {
   let state = 'queued';
   for (const { from, to, trigger } of changes) {
@@ -583,7 +582,7 @@ test('a whole interactive run walks the chart edge by edge in RASP and in FCMP, 
   const inFcmp = events.filter((event) => event.type === 'conversation.state.changed').map((event) => event.data);
   expect(walk(inRasp)).toBe('succeeded');
   expect(walk(inFcmp)).toBe('succeeded');
-  // What FCMP does not show is only that the run stayed where it was.
+  // FCMP leaves out only events that do not change the state.
   expect(inFcmp.map(({ trigger }) => trigger)).toEqual(
     inRasp.map(({ trigger }) => trigger).filter((trigger) => trigger !== 'restart.preserve_waiting'),
   );
@@ -610,7 +609,7 @@ const WHOLE = {
 } as const satisfies Partial<{ [T in RaspType]: RaspData[T] }>;
 type CheckedType = keyof typeof WHOLE;
 
-// What FCMP says for each, and the members that only RASP has.
+// The FCMP members of each, and those that only RASP has.
 const FCMP_OF: Partial<Record<CheckedType, { readonly type: string; readonly left_out: readonly string[] }>> = {
   'lifecycle.state.changed': { type: 'conversation.state.changed', left_out: [] },
   'interaction.requested': { type: 'user.input.required', left_out: ['asked_at'] },
@@ -643,7 +642,7 @@ const fcmpEnvelope = (type: string, data: unknown) => ({
   data,
 });
 
-// A whole payload passes everywhere; without any one of its members it passes nowhere.
+// A complete payload is accepted everywhere; without any one of its members it is refused everywhere.
 function checkPayload(type: CheckedType, members: readonly string[]): void {
   const whole = WHOLE[type];
   expect(Object.keys(whole).toSorted()).toEqual([...members].toSorted());

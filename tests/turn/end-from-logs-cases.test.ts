@@ -304,14 +304,14 @@ describe('a resident engine', () => {
   });
 
   test('keeps its session from earlier turns: a message of another thread is not one of the agent', async () => {
-    // Longer than one piece that is read from the log.
+    // Longer than one chunk that is read from the log.
     const earlier = linesOf(opened('main'), ...Array.from({ length: 3000 }, () => note('x'.repeat(100))));
     const events = await endLater(earlier, linesOf(said('other', 'aside'), said('main', 'one')));
     expect(textsOf(events, 'agent.message.final')).toEqual(['one']);
   });
 
   test('takes nothing of this turn for its session of earlier turns', async () => {
-    // Longer than one piece that is read from the log, before and after the thread changes.
+    // Longer than one chunk that is read from the log, before and after the thread changes.
     const padding = Array.from({ length: 4 }, () => note('x'.repeat(100_000)));
     const later = linesOf(...padding, said('main', 'one'), opened('other'), ...padding);
     const events = await endLater(linesOf(opened('main')), later);

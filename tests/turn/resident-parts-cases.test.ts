@@ -67,9 +67,9 @@ describe('the decisions of a turn', () => {
 
   test('start with the decision about an approval, and with none about other questions', async () => {
     const run = await resident();
-    expect(decisionsOf(run, answeredWith(run, 'decline')).given).toBe('decline');
-    expect(decisionsOf(run, answeredWith(run, 'decline', { kind: 'open_text' })).given).toBeNull();
-    expect(decisionsOf(run, null).given).toBeNull();
+    expect(decisionsOf(run, answeredWith(run, 'decline')).decision).toBe('decline');
+    expect(decisionsOf(run, answeredWith(run, 'decline', { kind: 'open_text' })).decision).toBeNull();
+    expect(decisionsOf(run, null).decision).toBeNull();
   });
 
   test('are used once, for the same action, and stored before they are sent', async () => {

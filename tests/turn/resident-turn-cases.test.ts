@@ -15,7 +15,7 @@ import { parseRuntimeOptions } from '../../src/run/runtime-options.js';
 import { buildFirstPrompt } from '../../src/run/turn-prompt.js';
 import { refuseTurn } from '../../src/run/turn-refused-error.js';
 import type { RunRecord } from '../../src/store/store.js';
-import { Residents, type Waiter } from '../../src/turn/residents/residents.js';
+import { Residents, type IdleResident } from '../../src/turn/residents/residents.js';
 import { runResidentTurn } from '../../src/turn/residents/resident-turn.js';
 import type { TurnDeps } from '../../src/turn/turn-context.js';
 import { LostRunError } from '../../src/turn/turn-writer.js';
@@ -51,13 +51,17 @@ async function create(request: Partial<CreateRunRequest> = {}, { sticky = false 
 }
 
 type Changes = Omit<SceneChanges, 'deps'> & {
-  readonly waiter?: Waiter | null;
+  readonly idleResident?: IdleResident | null;
   readonly deps?: Partial<Omit<TurnDeps, 'runtime'>>;
   readonly runtime?: Partial<EngineRuntime>;
 };
 
 // A turn that can be started; `peer` is the process that it starts.
-function prepare(run: RunRecord, script: Script, { waiter = null, deps = {}, runtime = {}, ...changes }: Changes = {}) {
+function prepare(
+  run: RunRecord,
+  script: Script,
+  { idleResident = null, deps = {}, runtime = {}, ...changes }: Changes = {},
+) {
   const starts: ResidentStart[] = [];
   const started: ScriptedResident[] = [];
   const startResident: EngineRuntime['startResident'] = async (_engine, start) => {
@@ -80,7 +84,7 @@ function prepare(run: RunRecord, script: Script, { waiter = null, deps = {}, run
     get startCount(): number {
       return started.length;
     },
-    start: () => runResidentTurn(scene.context, { command, program: ['codex'], waiter, residents }),
+    start: () => runResidentTurn(scene.context, { command, program: ['codex'], idleResident, residents }),
     events: () => bench.eventsOf(run.run_id),
   };
 }
@@ -98,12 +102,12 @@ const says = (...messages: readonly object[]): Script => ({
 // The next turn of a run that waits, with the given answer. `keeps`: in the process that waited.
 async function next(run: RunRecord, response: Json, { keeps = true } = {}) {
   const queued = await reply(bench, run, response);
-  const waiter = await residents.claim(run.run_id);
-  if (!keeps) await waiter?.resident.close();
+  const idleResident = await residents.claim(run.run_id);
+  if (!keeps) await idleResident?.resident.close();
   const running = await bench.apply(queued, { event: 'turn.started', epoch: queued.epoch + 1 });
-  const answered = await bench.store.loadLatest(run.run_id);
+  const answered = await bench.store.loadLatestInteraction(run.run_id);
   const handle = await bench.store.loadHandle(run.request_id);
-  return { run: running, changes: { answered, handle, waiter: keeps ? waiter : null } };
+  return { run: running, changes: { answered, handle, idleResident: keeps ? idleResident : null } };
 }
 
 const ended = async (run: RunRecord) =>
@@ -207,7 +211,7 @@ describe('a turn that needs a person', () => {
     expect(limits.lengths()).toEqual([]);
     await control.cancel({ at: bench.clock.at, actor: null });
     expect([peer.isAlive, residents.has(run.run_id)]).toEqual([true, true]);
-    expect(residents.waiterOf(run.run_id)).toMatchObject({ request: null, isNeeded: false });
+    expect(residents.idleResidentOf(run.run_id)).toMatchObject({ request: null, isNeeded: false });
     expect(dataOf(await bench.eventsOf(run.run_id), 'interaction.requested')).not.toHaveProperty('digest');
   });
 
@@ -218,7 +222,7 @@ describe('a turn that needs a person', () => {
     const approves = await play(await create(), says(serverSays.command(), serverSays.approval(1)));
     const { action, digest } = (dataOf(await approves.events(), 'interaction.requested') ?? {}) as JsonObject;
     expect(digest).toBe(engine.resident?.digest(action as JsonObject, approves.run.spec.permission));
-    expect(residents.waiterOf(approves.run.run_id)?.request?.message.id).toBe(1);
+    expect(residents.idleResidentOf(approves.run.run_id)?.request?.message.id).toBe(1);
   });
 
   test('asks what the last message asks', async () => {
@@ -231,7 +235,7 @@ describe('a turn that needs a person', () => {
     const run = await create({}, { sticky: true });
     const { done } = await play(run, says(serverSays.message('Which one?'), serverSays.end()));
     expect(done.status).toBe('waiting_user');
-    expect(residents.waiterOf(run.run_id)).toMatchObject({ isNeeded: true });
+    expect(residents.idleResidentOf(run.run_id)).toMatchObject({ isNeeded: true });
   });
 
   test('is canceled if the cancel comes while it is decided whether to wait', async () => {

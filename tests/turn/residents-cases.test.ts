@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { NativeRequest } from '../../src/engines/native-request.js';
 import type { Resident } from '../../src/engines/resident.js';
 import { newMemory } from '../../src/engines/turn-parser.js';
-import { Residents, type Waiter } from '../../src/turn/residents/residents.js';
+import { Residents, type IdleResident } from '../../src/turn/residents/residents.js';
 import { Gate } from '../support/gate.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 
@@ -26,7 +26,7 @@ beforeEach(() => {
   );
 });
 
-interface Scene extends Waiter {
+interface Scene extends IdleResident {
   readonly exit: () => void;
   readonly forget: (error?: Error) => void;
   readonly closing: Gate;
@@ -36,7 +36,7 @@ interface Scene extends Waiter {
 }
 
 // `closing` opens when the process may exit after a close.
-function waiterOf({ isNeeded = false, asks = false, waits = false } = {}): Scene {
+function idleResidentOf({ isNeeded = false, asks = false, waits = false } = {}): Scene {
   const [exited, closing] = [new Gate(), new Gate()];
   let [resolve, reject]: [() => void, (error: Error) => void] = [() => {}, () => {}];
   const forgotten = new Promise<void>((done, fail) => ([resolve, reject] = [done, fail]));
@@ -67,25 +67,25 @@ function waiterOf({ isNeeded = false, asks = false, waits = false } = {}): Scene
 }
 
 test('a kept process waits for its answer and is handed over once', async () => {
-  const waiter = waiterOf();
-  residents.keep('run_1', waiter);
+  const idleResident = idleResidentOf();
+  residents.keep('run_1', idleResident);
   expect([residents.has('run_1'), residents.has('run_2'), residents.count]).toEqual([true, false, 1]);
-  expect([residents.kept(), residents.waiterOf('run_1'), residents.waiterOf('run_2')]).toEqual([
+  expect([residents.kept(), residents.idleResidentOf('run_1'), residents.idleResidentOf('run_2')]).toEqual([
     ['run_1'],
-    waiter,
+    idleResident,
     null,
   ]);
-  expect(await residents.claim('run_1')).toBe(waiter);
+  expect(await residents.claim('run_1')).toBe(idleResident);
   expect(await residents.claim('run_1')).toBeNull();
   expect([residents.has('run_1'), residents.count, timers.lengths()]).toEqual([false, 0, []]);
-  // It belongs to a turn now: its exit is no loss.
-  waiter.exit();
+  // It belongs to a turn now: its exit is not a loss.
+  idleResident.exit();
   await tick();
-  expect([lost, ended, waiter.closes]).toEqual([[], [], 0]);
+  expect([lost, ended, idleResident.closes]).toEqual([[], [], 0]);
 });
 
 test('a process is parked after its time; a needed one is not', async () => {
-  const [parkable, needed] = [waiterOf(), waiterOf({ isNeeded: true })];
+  const [parkable, needed] = [idleResidentOf(), idleResidentOf({ isNeeded: true })];
   residents.keep('run_1', parkable);
   residents.keep('run_2', needed);
   expect(timers.lengths()).toEqual([PARK_MS]);
@@ -95,19 +95,19 @@ test('a process is parked after its time; a needed one is not', async () => {
 });
 
 test('a process that is being ended is not handed over: the caller waits for its exit', async () => {
-  const waiter = waiterOf({ waits: true });
-  residents.keep('run_1', waiter);
+  const idleResident = idleResidentOf({ waits: true });
+  residents.keep('run_1', idleResident);
   const end = residents.end('run_1');
   void residents.end('run_1');
   expect([residents.has('run_1'), residents.count, residents.kept()]).toEqual([false, 0, ['run_1']]);
-  expect([residents.waiterOf('run_1'), timers.lengths()]).toEqual([waiter, []]);
+  expect([residents.idleResidentOf('run_1'), timers.lengths()]).toEqual([idleResident, []]);
   let taken: unknown = 'nothing yet';
-  const take = residents.claim('run_1').then((result) => (taken = result));
+  const claim = residents.claim('run_1').then((result) => (taken = result));
   await tick();
   expect(taken).toBe('nothing yet');
-  waiter.closing.open();
-  await Promise.all([end, take]);
-  expect([taken, waiter.closes, ended, residents.kept()]).toEqual([null, 1, ['run_1'], []]);
+  idleResident.closing.open();
+  await Promise.all([end, claim]);
+  expect([taken, idleResident.closes, ended, residents.kept()]).toEqual([null, 1, ['run_1'], []]);
 });
 
 test('the end of a run without a process does nothing', async () => {
@@ -117,7 +117,7 @@ test('the end of a run without a process does nothing', async () => {
 
 describe('a process that exits by itself', () => {
   test('is a loss if the run needs it', async () => {
-    const [needed, other] = [waiterOf({ isNeeded: true }), waiterOf()];
+    const [needed, other] = [idleResidentOf({ isNeeded: true }), idleResidentOf()];
     residents.keep('run_1', needed);
     residents.keep('run_2', other);
     needed.exit();
@@ -127,18 +127,18 @@ describe('a process that exits by itself', () => {
   });
 
   test('is no loss while it is being ended', async () => {
-    const waiter = waiterOf({ isNeeded: true, waits: true });
-    residents.keep('run_1', waiter);
+    const idleResident = idleResidentOf({ isNeeded: true, waits: true });
+    residents.keep('run_1', idleResident);
     const end = residents.end('run_1');
-    waiter.exit();
+    idleResident.exit();
     await tick();
-    waiter.closing.open();
+    idleResident.closing.open();
     await end;
     expect([lost, ended]).toEqual([[], ['run_1']]);
   });
 
   test('does not touch the process that took its place', async () => {
-    const [first, second] = [waiterOf({ isNeeded: true, waits: true }), waiterOf({ isNeeded: true })];
+    const [first, second] = [idleResidentOf({ isNeeded: true, waits: true }), idleResidentOf({ isNeeded: true })];
     residents.keep('run_1', first);
     const end = residents.end('run_1');
     residents.keep('run_1', second);
@@ -146,23 +146,23 @@ describe('a process that exits by itself', () => {
     first.closing.open();
     await end;
     await tick();
-    expect([lost, ended, residents.waiterOf('run_1')]).toEqual([[], [], second]);
+    expect([lost, ended, residents.idleResidentOf('run_1')]).toEqual([[], [], second]);
   });
 });
 
 describe('a process that forgets its request', () => {
   test('is ended', async () => {
-    const waiter = waiterOf({ asks: true });
-    residents.keep('run_1', waiter);
-    waiter.forget();
+    const idleResident = idleResidentOf({ asks: true });
+    residents.keep('run_1', idleResident);
+    idleResident.forget();
     await tick();
-    expect([waiter.closes, ended]).toEqual([1, ['run_1']]);
+    expect([idleResident.closes, ended]).toEqual([1, ['run_1']]);
   });
 
   test('is kept if the run needs it, if it asked nothing, or if the watch fails', async () => {
-    const needed = waiterOf({ asks: true, isNeeded: true });
-    const silent = waiterOf();
-    const failing = waiterOf({ asks: true });
+    const needed = idleResidentOf({ asks: true, isNeeded: true });
+    const silent = idleResidentOf();
+    const failing = idleResidentOf({ asks: true });
     residents.keep('run_1', needed);
     residents.keep('run_2', silent);
     residents.keep('run_3', failing);
@@ -174,22 +174,22 @@ describe('a process that forgets its request', () => {
   });
 
   test('is no longer watched after it exited', async () => {
-    const waiter = waiterOf({ asks: true });
-    residents.keep('run_1', waiter);
-    expect(waiter.signal?.aborted).toBe(false);
-    waiter.exit();
+    const idleResident = idleResidentOf({ asks: true });
+    residents.keep('run_1', idleResident);
+    expect(idleResident.signal?.aborted).toBe(false);
+    idleResident.exit();
     await tick();
-    expect(waiter.signal?.aborted).toBe(true);
+    expect(idleResident.signal?.aborted).toBe(true);
   });
 
   test('is left alone after it exited or was handed over', async () => {
-    const [taken, exited] = [waiterOf({ asks: true }), waiterOf({ asks: true })];
+    const [taken, exited] = [idleResidentOf({ asks: true }), idleResidentOf({ asks: true })];
     residents.keep('run_1', taken);
     await residents.claim('run_1');
     residents.keep('run_2', exited);
     exited.exit();
     await tick();
-    residents.keep('run_2', waiterOf());
+    residents.keep('run_2', idleResidentOf());
     taken.forget();
     exited.forget();
     await tick();
@@ -199,21 +199,21 @@ describe('a process that forgets its request', () => {
 
 describe('more processes than allowed', () => {
   test('end the oldest one', async () => {
-    const all = [1, 2, 3].map(() => waiterOf());
-    for (const [index, waiter] of all.entries()) residents.keep(`run_${index + 1}`, waiter);
+    const all = [1, 2, 3].map(() => idleResidentOf());
+    for (const [index, idleResident] of all.entries()) residents.keep(`run_${index + 1}`, idleResident);
     await tick();
     expect(all.map(({ closes }) => closes)).toEqual([1, 0, 0]);
     expect(residents.kept()).toEqual(['run_2', 'run_3']);
   });
 
   test('do not count needed processes or those that are being ended', async () => {
-    const needed = waiterOf({ isNeeded: true });
-    const ending = waiterOf({ waits: true });
-    const others = [waiterOf(), waiterOf()];
+    const needed = idleResidentOf({ isNeeded: true });
+    const ending = idleResidentOf({ waits: true });
+    const others = [idleResidentOf(), idleResidentOf()];
     residents.keep('run_0', needed);
     residents.keep('run_1', ending);
     void residents.end('run_1');
-    for (const [index, waiter] of others.entries()) residents.keep(`run_${index + 2}`, waiter);
+    for (const [index, idleResident] of others.entries()) residents.keep(`run_${index + 2}`, idleResident);
     await tick();
     expect([needed.closes, ...others.map(({ closes }) => closes)]).toEqual([0, 0, 0]);
     ending.closing.open();
@@ -221,8 +221,8 @@ describe('more processes than allowed', () => {
 });
 
 test('the close ends every process', async () => {
-  const all = [waiterOf(), waiterOf({ isNeeded: true })];
-  for (const [index, waiter] of all.entries()) residents.keep(`run_${index}`, waiter);
+  const all = [idleResidentOf(), idleResidentOf({ isNeeded: true })];
+  for (const [index, idleResident] of all.entries()) residents.keep(`run_${index}`, idleResident);
   await residents.close();
   expect([all.map(({ closes }) => closes), residents.kept(), lost]).toEqual([[1, 1], [], []]);
 });

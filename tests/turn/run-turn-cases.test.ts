@@ -134,7 +134,7 @@ describe('a first turn', () => {
   });
 
   test('reads no answer', async () => {
-    const store = { loadLatest: () => Promise.reject(new Error('nothing was asked')) };
+    const store = { loadLatestInteraction: () => Promise.reject(new Error('nothing was asked')) };
     expect((await start(await auto(), { store })).status).toBe('succeeded');
   });
 
@@ -241,7 +241,7 @@ describe('a turn is not started', () => {
     const tries: [RunRecord, Changes][] = [
       [await auto(), { store: { markStarting: fails }, marksStarts: true }],
       [await auto(), { store: { loadHandle: fails } }],
-      [again, { store: { loadLatest: fails } }],
+      [again, { store: { loadLatestInteraction: fails } }],
     ];
     for (const [run, changes] of tries) {
       const error: unknown = await start(run, changes).catch((problem: unknown) => problem);

@@ -36,11 +36,11 @@ const ask = (mode: 'auto' | 'interactive', askTool?: readonly string[]) =>
 
 describe('the tool of a turn', () => {
   test('writes to the file of the turn, with its own nonce', () => {
-    const given = ask('interactive', ['node', 'ask.js']);
+    const launch = ask('interactive', ['node', 'ask.js']);
     const file = '/data/runs/run_1/attempts/2/asks.jsonl';
-    expect(given).toMatchObject({ file });
-    expect(given?.nonce).toMatch(/^int_/);
-    expect(given?.command).toEqual(['node', 'ask.js', '--file', file, '--nonce', given?.nonce]);
+    expect(launch).toMatchObject({ file });
+    expect(launch?.nonce).toMatch(/^int_/);
+    expect(launch?.command).toEqual(['node', 'ask.js', '--file', file, '--nonce', launch?.nonce]);
   });
 
   test('is not given to an auto run, or if there is none', () => {

@@ -115,7 +115,7 @@ test('output after a silence is stored at once, then batched briefly, and for lo
   const writer = writerOf(data.store, await createRunning());
   const after = async (ms: number) => {
     timers.advance(ms);
-    // Until what was asked for now is written: the store waits for the end of this moment.
+    // Until the requested data is written: the store waits for the end of this tick.
     for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
     return (await data.store.loadRun(RUN))?.heads.rasp_seq;
   };
@@ -164,7 +164,7 @@ test('a failed write is not retried forever', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   timers.advance(50);
   expect(tries).toBe(1);
-  // No timer is left that would keep the process.
+  // No timer is left that would keep the process alive.
   expect(timers.lengths()).toEqual([]);
 });
 

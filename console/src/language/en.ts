@@ -575,7 +575,7 @@ export const en = {
     check: 'Check integrity',
     checking: 'Checking…',
     download: 'Download record',
-    altered: 'Some of the record does not match what was written.',
+    altered: 'Parts of the record do not match the original data.',
     intact: 'Nothing recorded was altered.',
     intactSoFar: 'Nothing recorded was altered so far. The run continues.',
     passed: 'passed: ',

@@ -32,7 +32,7 @@ export function EnginesPage(): JSX.Element {
         const [{ engines }, profiles] = await Promise.all([loadEngines(), loadProfiles()]);
         if (isMounted) setLoaded({ state: 'loaded', engines, profiles });
       } catch (error) {
-        // Keeps what is loaded. The banner shows that the server is unreachable.
+        // Keeps the loaded data. The banner shows that the server is unreachable.
         if (isMounted)
           setLoaded((before) => (before.state === 'loaded' ? before : { state: 'failed', why: messageOf(error) }));
       }

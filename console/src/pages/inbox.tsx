@@ -99,7 +99,7 @@ function useSelection(items: readonly InboxItem[]): {
   const move = (by: number): void => {
     // If the selected card was removed, the next one is the card in its place.
     const to = at >= 0 ? at + by : by > 0 ? place.current : place.current - 1;
-    // Moves the focus, too: Enter must not answer a card that is not selected.
+    // Also moves the focus: Enter must not answer a card that is not selected.
     cardOf(items[Math.min(Math.max(to, 0), items.length - 1)]?.interaction_id)?.focus();
   };
   return { active, select: setActive, move };

@@ -58,7 +58,7 @@ function titleOf({ kind, command, network, permissions }: JsonObject): Title | n
   return kind as Title;
 }
 
-// Exactly network access and nothing else: the title alone then says what is allowed.
+// Exactly network access and nothing else: the title alone then names everything that is allowed.
 function isNetworkOnly(permissions: Json | undefined): boolean {
   const allowed = Object.entries(asObject(permissions) ?? {}).filter(([, value]) => value !== null);
   const [only] = allowed;

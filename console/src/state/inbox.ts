@@ -10,7 +10,7 @@ import { notifies } from './notify-setting.js';
 import { route } from './router.js';
 import { client, connection, lost, messageOf, open } from './server.js';
 
-// What happened to an answer. Answers of other people are shown briefly, too.
+// What happened to an answer. Answers of other people are also shown briefly.
 export type Fate =
   | { readonly type: 'sending' }
   // `decision` of an approval, or `finish`.

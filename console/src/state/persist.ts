@@ -1,5 +1,5 @@
 // Repeats a request until the server responds. While the server is unreachable, it retries once the server is back. A
-// refusal is a response, too.
+// refusal counts as a response.
 import { ParleyError } from '../../../src/client/index.js';
 import { connection } from './server.js';
 

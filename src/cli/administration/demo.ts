@@ -65,7 +65,7 @@ async function runDemo(path: string, io: Io): Promise<boolean> {
     say(t.restart);
     const second = await start({ type: 'run_due', run_id: runId }, false);
     await second.untilEnded();
-    const pending = await data.store.loadPending(runId);
+    const pending = await data.store.loadPendingInteraction(runId);
     invariant(pending, 'the question is there');
     note(t.restarted(second.pid, String(pending.question['prompt'])));
 

@@ -86,13 +86,13 @@ async function lookAtEngines(settings: Settings, limitMs: number, io: Io): Promi
   const stops = (['SIGINT', 'SIGTERM'] as const).map((signal) => io.onSignal(signal, () => interrupt.abort()));
   const findings: Finding[] = [];
   for (const engine of ENGINES) {
-    const found = findProgram(engine, machine, settings);
+    const located = findProgram(engine, machine, settings);
     const report = await probeEngine(engine, {
-      find: async () => found.program?.at(-1) ?? null,
+      find: async () => located.program?.at(-1) ?? null,
       run: (_bin, args) =>
         queryProgram({
           engine,
-          program: found.program ?? [],
+          program: located.program ?? [],
           args,
           user: machine.user,
           passthrough: settings.env_passthrough,
@@ -101,7 +101,7 @@ async function lookAtEngines(settings: Settings, limitMs: number, io: Io): Promi
           signal: interrupt.signal,
         }),
     });
-    findings.push(describeEngine(engine, { found, report, login: lookForLogin(engine, machine.user) }));
+    findings.push(describeEngine(engine, { found: located, report, login: lookForLogin(engine, machine.user) }));
     if (interrupt.signal.aborted) break;
   }
   for (const stop of stops) stop();

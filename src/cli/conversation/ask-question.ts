@@ -1,6 +1,6 @@
 // Asks a person one question on the terminal until they answer, leave it, cancel the run, or the question stops
 // waiting. Sends nothing itself.
-import { createDialogue, type Given } from '../../terminal/answer.js';
+import { createDialogue, type DialogueResult } from '../../terminal/answer.js';
 import type { Question } from '../../terminal/question-text.js';
 import { paint } from '../../terminal/style.js';
 import type { LineAsker } from './ask.js';
@@ -8,7 +8,7 @@ import type { Io } from '../io.js';
 import { QuestionPages } from './question-pages.js';
 import { styleOf } from '../style.js';
 
-export type Reply = Extract<Given, { readonly kind: 'reply' | 'finish' }>;
+export type Reply = Extract<DialogueResult, { readonly kind: 'reply' | 'finish' }>;
 export type Outcome =
   | Reply
   | { readonly kind: 'later' }
@@ -34,16 +34,16 @@ export function prepareQuestion({ question, asker, news }: AskOptions, io: Io): 
       const typed = await asker.ask(dialogue.prompt(), news);
       if (typed.kind === 'news' || typed.kind === 'interrupt') return { kind: typed.kind };
       if (typed.kind === 'end') return { kind: 'later' };
-      const given = dialogue.give(typed.text);
-      if (given.kind === 'problem') io.stderr.write(`${given.message}\n`);
-      else if (given.kind === 'page') io.stdout.write(`${pages.next()}\n`);
-      else if (given.kind !== 'more') return given;
+      const result = dialogue.give(typed.text);
+      if (result.kind === 'problem') io.stderr.write(`${result.message}\n`);
+      else if (result.kind === 'page') io.stdout.write(`${pages.next()}\n`);
+      else if (result.kind !== 'more') return result;
     }
   };
 }
 
 // The reply in the form that the orchestrator accepts.
-export function replyOf(interactionId: string, given: Reply) {
-  if (given.kind === 'finish') return { interaction_id: interactionId, finish: true };
-  return { interaction_id: interactionId, response: given.response, ...(given.review ? { review: given.review } : {}) };
+export function replyOf(interactionId: string, reply: Reply) {
+  if (reply.kind === 'finish') return { interaction_id: interactionId, finish: true };
+  return { interaction_id: interactionId, response: reply.response, ...(reply.review ? { review: reply.review } : {}) };
 }

@@ -22,7 +22,7 @@ export async function cancelRun(path: string, runId: string, io: Io): Promise<Ru
   try {
     // Loaded on demand, because it is most of Parley.
     const { actorOf, openWriter } = await import('../open-writer.js');
-    const writer = await openWriter(path, io, { plays: false });
+    const writer = await openWriter(path, io, { runsTurns: false });
     try {
       return await writer.orchestrator.cancel(runId, actorOf(io));
     } finally {

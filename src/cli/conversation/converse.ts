@@ -158,7 +158,7 @@ class Conversation {
   }
 
   async #answer(run: RunRecord): Promise<number | null> {
-    const pending = await this.#data.store.loadPending(run.run_id);
+    const pending = await this.#data.store.loadPendingInteraction(run.run_id);
     // Another answer came first.
     if (!pending) return null;
     const asker = new LineAsker(this.#io);
@@ -193,10 +193,10 @@ class Conversation {
   }
 
   // Returns false if the reply could not be sent and the person may try again.
-  async #reply(pending: InteractionRecord, given: Reply): Promise<boolean> {
+  async #reply(pending: InteractionRecord, reply: Reply): Promise<boolean> {
     try {
-      await this.#start({ type: 'reply', run_id: this.#runId, reply: replyOf(pending.interaction_id, given) });
-      if (given.kind === 'reply') this.#say(wrapShown(confirmSent(given), styleOf(this.#io, 'stderr').width));
+      await this.#start({ type: 'reply', run_id: this.#runId, reply: replyOf(pending.interaction_id, reply) });
+      if (reply.kind === 'reply') this.#say(wrapShown(confirmSent(reply), styleOf(this.#io, 'stderr').width));
       return true;
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
@@ -248,7 +248,7 @@ class Conversation {
 
   async #end(run: RunRecord): Promise<number> {
     if (this.#options.json) {
-      const pending = await this.#data.store.loadPending(run.run_id);
+      const pending = await this.#data.store.loadPendingInteraction(run.run_id);
       this.#io.stdout.write(`${runLine(run, pending, this.#io.clock.now())}\n`);
     } else if (run.status === 'waiting_user') {
       this.#say(texts().say.waiting(run.run_id));

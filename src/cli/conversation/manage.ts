@@ -23,7 +23,7 @@ export async function removeCommand(runRefs: readonly string[], options: Options
   for (const runRef of runRefs) runIds.add(await withRun({ ...options, runRef }, io, async (_data, run) => run.run_id));
   const path = dataDirOf(options, io);
   const server = await findServer(path, io);
-  const writer = server ? null : await openWriter(path, io, { plays: false });
+  const writer = server ? null : await openWriter(path, io, { runsTurns: false });
   try {
     for (const runId of runIds) {
       if (server) await server.call((client) => client.delete(runId));

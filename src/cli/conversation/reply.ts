@@ -70,10 +70,10 @@ export async function replyCommand(runRef: string, options: ReplyOptions, io: Io
 
 // With an idempotency key, a reply can be repeated after the question was answered: it returns the first result.
 async function findInteraction(data: DataDir, run: RunRecord, options: ReplyOptions): Promise<InteractionRecord> {
-  const repeated = options.key === undefined ? null : await data.store.loadByKey(run.run_id, options.key);
+  const repeated = options.key === undefined ? null : await data.store.loadInteractionByKey(run.run_id, options.key);
   const interaction =
     options.interaction === undefined
-      ? (repeated ?? (await data.store.loadPending(run.run_id)))
+      ? (repeated ?? (await data.store.loadPendingInteraction(run.run_id)))
       : await data.store.loadInteraction(options.interaction);
   if (interaction) return interaction;
   if (options.interaction !== undefined)

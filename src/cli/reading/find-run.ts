@@ -32,20 +32,21 @@ export async function findRunId(store: Store, runRef: string, options: FindOptio
   }
   const tails = (await store.listByTail([part.slice(-TAIL_CHARS)])).filter((id) => id.endsWith(part));
   // Lists show the end of an id, so it has priority.
-  const found = tails.length > 0 ? tails : await store.listByPrefix(`${PREFIX}${part}`, SHOWN_MATCHES + 1);
-  const [only] = found;
-  if (only !== undefined && found.length === 1) return only;
+  const matches = tails.length > 0 ? tails : await store.listByPrefix(`${PREFIX}${part}`, SHOWN_MATCHES + 1);
+  const [only] = matches;
+  if (only !== undefined && matches.length === 1) return only;
   if (only === undefined) throw refusal('RUN_NOT_FOUND.no_match', { run: runRef });
-  const isMore = found.length > SHOWN_MATCHES;
-  const count = isMore ? phrase('more_than', { count: SHOWN_MATCHES }) : found.length;
-  const shown = `${found.slice(0, SHOWN_MATCHES).join(', ')}${isMore ? ' …' : ''}`;
+  const isMore = matches.length > SHOWN_MATCHES;
+  const count = isMore ? phrase('more_than', { count: SHOWN_MATCHES }) : matches.length;
+  const shown = `${matches.slice(0, SHOWN_MATCHES).join(', ')}${isMore ? ' …' : ''}`;
   throw refusal('RUN_NOT_FOUND.ambiguous', { run: runRef, count, runs: shown });
 }
 
 async function findLast(store: Store, { last = 'newest', key }: FindOptions): Promise<string> {
   if (last === 'newest') return findNewest(store);
   const [newest] = last === 'keyed' ? await store.listRunIds({ limit: 1 }) : [];
-  const isRepeated = newest !== undefined && key !== undefined && (await store.loadByKey(newest, key)) !== null;
+  const isRepeated =
+    newest !== undefined && key !== undefined && (await store.loadInteractionByKey(newest, key)) !== null;
   return isRepeated ? newest : findWaiting(store);
 }
 

@@ -65,9 +65,9 @@ export async function listCommand(options: ListOptions, io: Io): Promise<number>
     const listed: Listed[] = [];
     for (const run of runs) {
       const pending =
-        run.status === 'waiting_user' ? data.store.summaries.loadPending(run.run_id) : Promise.resolve(null);
+        run.status === 'waiting_user' ? data.store.summaries.loadPendingInteraction(run.run_id) : Promise.resolve(null);
       const one = await unlessDamaged(
-        pending.then((found) => ({ run, pending: found })),
+        pending.then((question) => ({ run, pending: question })),
         (damage) => leaveOut(run.run_id, damage),
       );
       if (one) listed.push(one);

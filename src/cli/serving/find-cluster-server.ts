@@ -60,15 +60,15 @@ export function listCandidates(
   near: { readonly name: string; readonly site: string | null },
   own: string | null,
 ): Candidate[] {
-  const found = new Map<string, Map<string, string>>();
+  const servers = new Map<string, Map<string, string>>();
   const add = (url: string, id: string, key: string): unknown =>
-    found.get(url)?.set(id, key) ?? found.set(url, new Map([[id, key]]));
+    servers.get(url)?.set(id, key) ?? servers.set(url, new Map([[id, key]]));
   // The server of a directory is recognised by its site; the hosts may list another address for it, or none.
   if (own !== null)
     for (const { host_id: id, site, public_key: key } of hosts)
       if (site !== null && site === near.site) add(own, id, key);
   for (const { host_id: id, url, public_key: key } of orderHosts(hosts, near)) if (url !== null) add(url, id, key);
-  return [...found].map(([url, keys]) => ({ url, keys }));
+  return [...servers].map(([url, keys]) => ({ url, keys }));
 }
 
 // Hosts of this machine come first; among equals, those with the files of this data directory.

@@ -79,7 +79,7 @@ export async function serveCommand(options: ServeOptions, io: Io): Promise<numbe
     serves: true,
     baseUrl,
     // Turns start only when the server listens: a server that cannot be reached must not start any.
-    plays: false,
+    runsTurns: false,
     settings: live,
     log: joinLogs(file, log),
   });
@@ -284,9 +284,9 @@ function reportEngine(
     program === null ? null : (packageVersion(engine, program) ?? knowledge.known(engine)?.version ?? null);
   void knowledge.learn(engine);
   const { binary, install, provedVersion } = engine.probe;
-  const { by: found, isMissing } = lookForLogin(engine, machineOf(io).user);
+  const { by: loginPath, isMissing } = lookForLogin(engine, machineOf(io).user);
   // Null: the engine needs no login.
-  const login = found !== null ? true : isMissing ? false : null;
+  const login = loginPath !== null ? true : isMissing ? false : null;
   const advice =
     program === null
       ? by === 'PATH'

@@ -36,12 +36,12 @@ export async function findServer(path: string, io: Io): Promise<Server | null> {
         alive: () => isAlive(note),
       })
     );
-  const found = await findClusterServer(database, { path, own: note?.url ?? null, token: givenToken(io) }, io);
+  const server = await findClusterServer(database, { path, own: note?.url ?? null, token: givenToken(io) }, io);
   return (
-    found &&
-    serverAt(found.url, {
-      token: () => found.token,
-      toRefusal: (error) => explainHost(error, { url: found.url, isTokenSet: givenToken(io) !== null }),
+    server &&
+    serverAt(server.url, {
+      token: () => server.token,
+      toRefusal: (error) => explainHost(error, { url: server.url, isTokenSet: givenToken(io) !== null }),
       alive: () => false,
     })
   );
@@ -77,8 +77,8 @@ function givenToken({ env }: Io): string | null {
 }
 
 function tokenFor(path: string, io: Io): string {
-  const given = givenToken(io);
-  if (given !== null) return given;
+  const token = givenToken(io);
+  if (token !== null) return token;
   try {
     return readOperatorToken(path);
   } catch (error) {

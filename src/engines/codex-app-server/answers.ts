@@ -1,6 +1,5 @@
-// What a person answered, as the result that the server waits for; or, if the process that asked is gone, as words to
-// the agent. Any JSON is an answer to a question; but only one of the four decisions, spelled out, decides about an
-// approval.
+// Turns a person's answer into the result that the server waits for or, if the process that asked has exited, into a
+// prompt for the agent. Any JSON is an answer to a question, but an approval accepts only one of the four decisions.
 import { createHash } from 'node:crypto';
 import { invariant } from '../../kernel/invariant.js';
 import {
@@ -26,7 +25,7 @@ import {
 const DECISIONS = ['approve', 'approve_for_session', 'decline', 'cancel'] as const;
 type Decision = (typeof DECISIONS)[number];
 
-// The server offers to change its own rules too; a yes to one command never does that.
+// The server offers to change its own rules as part of an approval; approving one command never does that.
 const ACCEPTANCE: Record<Decision, string> = {
   approve: 'accept',
   approve_for_session: 'acceptForSession',
@@ -58,10 +57,10 @@ export function buildAnswer(request: NativeRequest, response: Json): JsonObject 
   }
 }
 
-// Of an answer to an approval; throws if it is none.
+// Reads the decision of an answer to an approval. Throws if there is none.
 function readDecision(response: Json): Decision {
-  const given = isObject(response) && Object.hasOwn(response, 'decision') ? response.decision : undefined;
-  const decision = DECISIONS.find((known) => known === given);
+  const value = isObject(response) && Object.hasOwn(response, 'decision') ? response.decision : undefined;
+  const decision = DECISIONS.find((known) => known === value);
   invariant(
     decision !== undefined,
     'an approval is decided by {"decision": …} with approve, approve_for_session, decline or cancel',
@@ -90,7 +89,7 @@ function decideElicitation({ mode, _meta: meta }: JsonObject, decision: Decision
   };
 }
 
-// Only an object fills a form; whatever else it is, nothing is accepted by it.
+// Only an object fills in a form; any other answer accepts nothing.
 function fillForm({ requestedSchema }: JsonObject, response: Json): JsonObject {
   if (!isObject(response)) return { action: 'decline', content: null, _meta: null };
   if (isRefusal(response)) return { action: response.decision ?? 'decline', content: null, _meta: null };
@@ -118,7 +117,7 @@ function isNumber(property: JsonObject | undefined): boolean {
 function answersById(params: JsonObject, response: Json): JsonObject {
   const questions = readInputQuestions(params);
   const isByIds = isObject(response) && questions.some(({ id }) => Object.hasOwn(response, id));
-  // If none of the ids is in it, the answer applies to all of them.
+  // If the answer contains none of the ids, it applies to all questions.
   const entries = questions.map(({ id }): [string, Json] => {
     if (!isByIds) return [id, { answers: textsOf(response) }];
     return [id, { answers: Object.hasOwn(response, id) ? textsOf(response[id] ?? null) : [] }];
@@ -160,7 +159,7 @@ export function describeAnswer(question: JsonObject, response: Json): string {
   ].join('\n');
 }
 
-// What a decision is bound to: the action, and what the agent may do without being asked.
+// What a decision is bound to: the action, and the permission with which the agent runs.
 export function actionDigest(action: JsonObject, sandbox: string): string {
   return createHash('sha256').update(canonicalText({ action, sandbox })).digest('hex');
 }

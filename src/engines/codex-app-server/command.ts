@@ -1,10 +1,14 @@
-// codex app-server: all that a turn needs is said to it later, by requests.
+// The command for `codex app-server`. Everything that a turn needs is sent later, in requests.
 import type { CommandBuilder, EngineCommand, TurnSpec } from '../engine.js';
 import { SETTINGS } from '../codex/command.js';
 
-export const codexAppServerCommand: CommandBuilder = { buildStart: build, buildResume: build, buildFork: build };
+export const codexAppServerCommand: CommandBuilder = {
+  buildStart: buildTurnCommand,
+  buildResume: buildTurnCommand,
+  buildFork: buildTurnCommand,
+};
 
-function build(spec: TurnSpec): EngineCommand {
+function buildTurnCommand(spec: TurnSpec): EngineCommand {
   return {
     argv: [...spec.program, 'app-server', ...SETTINGS.flatMap((setting) => ['-c', setting])],
     cwd: spec.cwd,

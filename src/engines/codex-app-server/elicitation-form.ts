@@ -1,11 +1,11 @@
-// A form that an MCP server wants filled in, as a question with a field for each of its properties. What an answer must
-// fit is written anew out of the few words that such forms have: the schema itself is a stranger's, and is never run.
-// What has other words is refused.
+// Turns a form that an MCP server wants filled in into a question with a field for each property. The server's schema
+// is untrusted and never executed: the rules for an answer are rebuilt from the few keywords that such forms have, and
+// a form with other keywords is refused.
 import { asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspField, RaspOption } from '../../contract/rasp-data.js';
 import type { Question } from '../../run/interaction.js';
 
-// Instead of an answer, whatever the form asks for.
+// Accepted instead of an answer to any form.
 const REFUSAL: JsonObject = {
   type: 'object',
   required: ['decision'],
@@ -15,12 +15,12 @@ const REFUSAL: JsonObject = {
 const MAX_FIELDS = 50;
 const MAX_OPTIONS = 200;
 const MAX_BYTES = 64 * 1024;
-// Of the form itself: what ours has anyway, or says no more than these.
+// Keywords of the form itself: our form has them anyway, or they add no rule.
 const FORM_WORDS = ['$schema', 'type', 'title', 'description', 'properties', 'required', 'additionalProperties'];
-// Said about a property, and not about its value.
+// Keywords that describe a property and do not restrict its value.
 const TELLING = ['title', 'description', 'default', 'enumNames', 'format'];
 const CHOICES = ['enum', 'oneOf', 'anyOf'];
-// By a type that is a stranger's word too.
+// Limits per type, because the type comes from the server as well.
 const LIMITS = new Map([
   ['string', ['minLength', 'maxLength']],
   ['number', ['minimum', 'maximum']],
@@ -28,7 +28,7 @@ const LIMITS = new Map([
   ['array', ['minItems', 'maxItems']],
 ]);
 
-// Null: it is no form that a person could be asked to fill in.
+// Returns null for a form that a person cannot be asked to fill in.
 export function buildForm(requested: Json | undefined, prompt: string): Question | null {
   const schema = asObject(requested);
   const properties = asObject(schema?.properties);
@@ -106,7 +106,7 @@ function memberOf(property: JsonObject): JsonObject | null {
     limits.flatMap((name) => (property[name] === undefined ? [] : [[name, property[name]]])),
   ) as JsonObject;
   if (type === 'string') return { type, ...bounds };
-  // People type their numbers.
+  // People type numbers as text.
   if (type === 'number' || type === 'integer')
     return {
       anyOf: [
@@ -126,7 +126,7 @@ function hasOnly(value: JsonObject, words: readonly string[]): boolean {
   return Object.keys(value).every((name) => words.includes(name));
 }
 
-// With a limit that is none, no answer could be checked, and not even a refusal be given.
+// An invalid limit would make every answer, and even a refusal, impossible to check.
 function isLimit(name: string, value: Json | undefined): boolean {
   return (
     value === undefined ||
@@ -136,15 +136,15 @@ function isLimit(name: string, value: Json | undefined): boolean {
   );
 }
 
-// The texts of which one is to be chosen; none: anything goes.
+// The texts to choose from; an empty array means that any value is allowed.
 function choicesOf(property: JsonObject): string[] | null {
-  const found = optionsOf(property).map(({ value }) => value);
-  const given = [property.enum, property.oneOf, property.anyOf].filter((list) => list !== undefined);
-  if (property.type === 'array') return given.length > 0 ? null : [];
-  if (given.length === 0) return [];
-  const texts = found.filter((value) => typeof value === 'string');
-  const [list] = given;
-  return given.length === 1 &&
+  const values = optionsOf(property).map(({ value }) => value);
+  const lists = [property.enum, property.oneOf, property.anyOf].filter((list) => list !== undefined);
+  if (property.type === 'array') return lists.length > 0 ? null : [];
+  if (lists.length === 0) return [];
+  const texts = values.filter((value) => typeof value === 'string');
+  const [list] = lists;
+  return lists.length === 1 &&
     Array.isArray(list) &&
     list.length === texts.length &&
     texts.length > 0 &&
@@ -155,7 +155,7 @@ function choicesOf(property: JsonObject): string[] | null {
 
 function optionsOf(property: JsonObject): RaspOption[] {
   const items = property.type === 'array' ? asObject(property.items) : undefined;
-  // Of several that may be chosen, each is an answer of its own.
+  // Where several may be chosen, each option is an answer of its own.
   if (items) return optionsOf(items).map(({ label, value, description }) => ({ label, value: [value], description }));
   if (Array.isArray(property.enum)) {
     const names = Array.isArray(property.enumNames) ? property.enumNames : [];

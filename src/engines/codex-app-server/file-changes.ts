@@ -1,21 +1,21 @@
-// The changes of a patch as the server reports them.
+// Remembers the file changes of patches, as the server reports them.
 import { asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 
 export interface FileChange {
   readonly path: string;
   readonly kind: RaspData['artifact.file.changed']['kind'];
-  // Where the file goes, if it is moved.
+  // The new path, if the file is moved.
   readonly moveTo: string | undefined;
   readonly diff: string | undefined;
 }
 
-// An id is the model's own, and may come again in another thread.
+// The model chooses the id of an item, so another thread may use the same one.
 export function itemKey(threadId: Json | undefined, itemId: string): string {
   return `${asString(threadId) ?? ''} ${itemId}`;
 }
 
-// What an item begins with. One that begins twice is not what it was.
+// Stores the changes that an item starts with. An item that starts twice counts as changed.
 export function rememberItem(items: Map<string, JsonObject>, key: string, body: JsonObject): void {
   const { changes: _changes, ...rest } = body;
   items.set(key, items.has(key) ? rest : body);

@@ -1,5 +1,5 @@
-// The home of `codex exec`, but for the file of a turn: the server reads its settings once, and what a turn may do is
-// said to it.
+// The home of `codex exec`, without the file of a turn: the server reads its settings once, and requests say what a
+// turn may do.
 import type { HomeRules } from '../engine.js';
 import { codexHome } from '../codex/home.js';
 

@@ -1,5 +1,5 @@
-// The items of a turn: what the agent said, thought, planned and did. Their bodies are remembered from the beginning of
-// an item to its end: a request for an approval names the item only.
+// Converts the items of a turn: the agent's messages, reasoning, plans and tool calls. Keeps the body of an item from
+// its start to its end, because a request for an approval contains only its id.
 import { asCount, asInteger, asObject, asString, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { Emitter } from '../emitter.js';
@@ -58,7 +58,7 @@ export class ItemReader {
     ]);
   }
 
-  // What the agent said last; only that counts.
+  // Only the agent's last message counts.
   forgetMessage(): void {
     this.#lastMessage = null;
   }
@@ -95,7 +95,7 @@ export class ItemReader {
     return undefined;
   }
 
-  // A patch that grew after its item had begun: who is asked about it must see what it is now.
+  // The patch grew after its item had started: the person who approves it must see its current state.
   patchUpdated({ threadId, itemId, changes }: JsonObject): Drift | undefined {
     if (typeof itemId !== 'string') return drifted('itemId');
     rememberChanges(this.#memory.items, itemKey(threadId, itemId), changes);
@@ -217,7 +217,7 @@ export class ItemReader {
   #toolCall(phase: Phase, body: JsonObject, id: string, { name, kind, input, output }: ToolCall): Drift | undefined {
     if (phase === 'started') this.#out.emit('tool.call.started', { name, kind, input }, id);
     else {
-      // Searches have no status of their own: they are reported when they are over.
+      // Searches have no status of their own: they are reported when they have finished.
       const status = body.status === undefined ? 'completed' : toolStatus(body.status);
       if (!status) return drifted('item.status');
       const error = asString(asObject(body.error)?.message);
@@ -241,7 +241,7 @@ function textsOf(value: Json | undefined): string[] | undefined {
   return Array.isArray(value) && value.every((text) => typeof text === 'string') ? value : undefined;
 }
 
-// What another agent was given: the call without the members that say how it went.
+// The input of another agent: the call without the members that describe its outcome.
 function inputOf(body: JsonObject): JsonObject {
   const {
     id: _id,

@@ -1,7 +1,7 @@
-// What the server may say without content for the conversation, by the types that it prints of itself
-// (`codex app-server generate-ts`, 0.166.0): known and passed over, where any other name is drift.
+// Names that the server may send without content for the conversation, from the types that it prints (`codex app-server
+// generate-ts`, 0.166.0). They are known and ignored; any other name is reported as drift.
 
-// Notifications that only say how far it is. Those with content have a rule of their own.
+// Notifications that only report progress. Those with content have their own rules.
 export const STEPS: readonly string[] = [
   'thread/started',
   'thread/status/changed',
@@ -77,7 +77,7 @@ export const STEPS: readonly string[] = [
   'account/login/completed',
 ];
 
-// The requests of the server to its client. `requests.ts` decides which of them a person is asked.
+// The requests of the server to its client. `requests.ts` decides which of them become questions to a person.
 export const REQUESTS: readonly string[] = [
   'item/commandExecution/requestApproval',
   'item/fileChange/requestApproval',
@@ -92,7 +92,7 @@ export const REQUESTS: readonly string[] = [
   'execCommandApproval',
 ];
 
-// Items that the agent neither said nor did, or that have no event.
+// Items that are neither messages nor actions of the agent, or that have no event.
 export const SILENT_ITEMS: readonly string[] = [
   'userMessage',
   'hookPrompt',
@@ -106,7 +106,7 @@ export const SILENT_ITEMS: readonly string[] = [
   'contextCompaction',
 ];
 
-// Items that are calls of a tool: while one of them is open, the agent waits for it.
+// Items that are tool calls: while one of them is open, the agent waits for it.
 export const TOOL_ITEMS: ReadonlySet<string> = new Set([
   'commandExecution',
   'fileChange',

@@ -31,10 +31,10 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
   let failure: EngineFailure | null = null;
   let unfinished: string | null = 'NO_TURN_COMPLETED';
   let complaint: string | undefined;
-  // Of the line at hand.
+  // State of the current line.
   let isOther = false;
   let received: ReceivedLine | undefined;
-  // The requests in these lines that may be open, oldest first. The message of each one has its state.
+  // The requests in these lines that may be open, oldest first. The state of each request is in its message.
   let requests: NativeRequest[] = [];
   const items = new ItemReader(out, memory);
 
@@ -67,7 +67,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     out.emit('lifecycle.engine.progress', { phase: phase.slice(0, MAX_PHASE), reason });
   }
 
-  // Before its rule, so that a line which drifts still names the session and can still be answered.
+  // Runs before the rule, so that a line that drifts still names the session and can still be answered.
   function before(event: JsonObject): void {
     isOther = false;
     const method = asString(event.method);
@@ -75,7 +75,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
       const result = asObject(event.result);
       if (asString(result?.userAgent) !== undefined && asString(result?.codexHome) !== undefined) beginProcess();
       const thread = named(asObject(result?.thread)?.id);
-      // Only what the client itself has asked for opens a thread: if it is another one, the session has changed.
+      // Only requests of the client open a thread: if this is another one, the session has changed.
       if (thread !== undefined && out.sessionId !== thread) follow(thread, asString(result?.model));
       return;
     }
@@ -86,9 +86,9 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
         follow(thread);
       isOther = memory.session !== null && memory.session !== thread;
     }
-    // What it begins may be what it then asks for.
+    // Remembers the item, because a later request may ask for its approval.
     if (isOther && params) remember(method, params);
-    // Also of a thread that the agent has called to help: it waits for the answer like any other.
+    // Includes requests of threads of subagents: they wait for the answer like any other.
     const id = idOf(event.id);
     if (id !== undefined) addRequest(readRequest(messageOf(id, method, event.params), memory));
     const resolved = method === 'serverRequest/resolved' ? idOf(params?.requestId) : undefined;
@@ -101,7 +101,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     return { type: 'request', id, method, params, state: 'open' };
   }
 
-  // An id that comes again replaces the request that had it.
+  // A repeated id replaces the earlier request with that id.
   function addRequest(request: NativeRequest): void {
     requests = [...openRequests().filter(({ message }) => message.id !== request.message.id), request];
   }
@@ -110,7 +110,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     return requests.filter(({ message }) => message.state === 'open');
   }
 
-  // In a running conversation the ledger of the peer has done so already.
+  // In a running conversation the peer's ledger has already done this.
   function withdraw(id: string | number): void {
     for (const { message } of openRequests()) if (message.id === id) message.state = 'withdrawn';
   }
@@ -146,7 +146,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     return undefined;
   }
 
-  // The greeting of another process: the requests and the turn of the last one ended with it.
+  // The greeting of another process: the requests and the turn of the previous process ended with it.
   function beginProcess(): void {
     requests = [];
     memory.items.clear();
@@ -193,7 +193,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
 
   function turnFailed(error: JsonObject | undefined): Drift | undefined {
     const { message, details, code, httpStatus } = readError(error);
-    // The details tell more of the reason, as what a service has answered.
+    // The details say more about the reason, such as the answer of a service.
     const { kind } = classifyFailure([message, details].join('\n'), httpStatus);
     failure = { kind, message: message ?? 'the turn failed' };
     if (message === undefined) return drifted('turn.error.message');
@@ -248,7 +248,7 @@ export function createCodexAppServerReader(out: Emitter, memory: ReaderMemory): 
     finish: () => {},
     turnOver: () => over,
     openRequests,
-    // Also one that began before the run waited for an approval.
+    // Includes a turn that began before the run waited for an approval.
     isToolRunning: () => [...memory.items.values()].some(({ type }) => TOOL_ITEMS.has(asString(type) ?? '')),
     evidence: () => ({
       success,

@@ -1,6 +1,7 @@
 // Turns a request of the server into a question to a person. A decision is bound to the action of an approval: the
 // action has everything that will be done, exactly, and nothing that changes when the same is asked again (ids, times,
-// the agent's reasons). A request that a person could not judge by what is shown has no question and must be refused.
+// the agent's reasons). A request that a person could not judge from the shown text has no question and must be
+// refused.
 import { ASK_TOOL } from '../../ask/ask-tool.js';
 import type { RequestMessage } from '../../jsonrpc/read-message.js';
 import { asObject, asString, isDeeperThan, type Json, type JsonObject } from '../../kernel/json.js';
@@ -30,7 +31,7 @@ const QUESTIONS = new Map<string, Build>([
 
 export function readRequest(message: RequestMessage, memory: ReaderMemory): NativeRequest {
   const params = asObject(message.params) ?? {};
-  // It could neither be stored nor shown completely, and a partly shown action cannot be approved.
+  // Could be neither stored nor shown completely, and a partly shown action cannot be approved.
   if (isDeeperThan(params)) return { message, params: {}, question: null };
   return { message, params, question: QUESTIONS.get(message.method)?.(params, memory) ?? null };
 }
@@ -109,7 +110,7 @@ function askForElicitation(params: JsonObject): Question | null {
   if (server === undefined) return null;
   const says = labelled('It says:', params.message);
   const approvalKind = asObject(params._meta)?.codex_approval_kind ?? null;
-  // Another kind of approval is no form, whatever it looks like.
+  // Another kind of approval is not a form, whatever it looks like.
   if (approvalKind !== null) return approvalKind === 'mcp_tool_call' ? askForMcpTool(params, server, says) : null;
   if (params.mode === 'url') {
     const url = asString(params.url);
@@ -130,18 +131,18 @@ function askForElicitation(params: JsonObject): Question | null {
     : null;
 }
 
-// A server's description of itself is shown as such, below the known facts.
+// A server's description of itself is marked as such and placed below the known facts.
 function askForMcpTool(params: JsonObject, server: string, says: string | null): Question {
-  const { tool_params: given, tool_name: tool } = asObject(params._meta) ?? {};
+  const { tool_params: toolParams, tool_name: tool } = asObject(params._meta) ?? {};
   const prompt = joinLines(
     `The agent wants to call a tool of the MCP server ${oneLine(server)}:`,
     quoted(tool),
-    labelled('with', given),
+    labelled('with', toolParams),
     says,
   );
   return buildApproval(
     prompt,
-    withoutNull({ kind: 'mcp_tool_call', server, tool, message: params.message, params: given }),
+    withoutNull({ kind: 'mcp_tool_call', server, tool, message: params.message, params: toolParams }),
   );
 }
 
@@ -166,7 +167,7 @@ export interface InputQuestion extends JsonObject {
   readonly options: Json[];
 }
 
-// None at all if one of them could not be answered by its id.
+// Returns none at all if one of them could not be answered by its id.
 export function readInputQuestions({ questions }: JsonObject): InputQuestion[] {
   if (!Array.isArray(questions)) return [];
   const read: InputQuestion[] = [];
@@ -187,15 +188,15 @@ export function readInputQuestions({ questions }: JsonObject): InputQuestion[] {
 // The position after a line end; join puts a \n back.
 const LINE_END = /\n|(?<=\r)(?!\n)|(?<=[\u2028\u2029])/;
 
-// JSON has null where something is not there.
+// JSON has null for missing values.
 function withoutNull(members: Readonly<Record<string, Json | undefined>>): JsonObject {
   return Object.fromEntries(
     Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null),
   );
 }
 
-// Text from the engine is quoted: every line starts with a mark, so that no line passes for ours, whichever characters
-// a reader takes for a line end. No character is dropped; views name the invisible ones.
+// Quotes text from the engine: every line starts with a mark, so no line looks like ours, whichever characters a reader
+// treats as a line end. No character is dropped; views name the invisible ones.
 function quoted(value: Json | undefined): string | null {
   if (value === undefined || value === null || value === '') return null;
   return (typeof value === 'string' ? value : JSON.stringify(value))
@@ -209,7 +210,8 @@ function labelled(label: string, value: Json | undefined): string | null {
   return text === null ? null : `${label}\n${text}`;
 }
 
-// A name with a line end in it is written as JSON: no part of it passes for a line of ours, and nothing of it is lost.
+// A name that contains a line end is written as JSON: no part of it looks like a line of ours, and nothing of it is
+// lost.
 function oneLine(text: string): string {
   if (!/[\n\r\u2028\u2029]/.test(text)) return text;
   return JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');

@@ -5,7 +5,7 @@ import { actionDigest, buildAnswer, carriesOver, describeAnswer } from './answer
 import { COMMAND_APPROVAL, FILE_CHANGE_APPROVAL } from './requests.js';
 
 export const codexAppServerResident: ResidentRules = {
-  // Of the one agent of a run.
+  // Names the agent; a run has only one.
   logs: { stdout: 'agents/main/runtime/events.jsonl', stderr: 'agents/main/runtime/stderr.log' },
   buildAnswer,
   stopsByAnswer: ({ message: { method } }) => method === COMMAND_APPROVAL || method === FILE_CHANGE_APPROVAL,

@@ -1,4 +1,4 @@
-// codex exec --json: the options stand before the word `resume` or `fork`, the thread id before the prompt.
+// Builds `codex exec --json`. The options precede the word `resume` or `fork`, the thread id precedes the prompt.
 import { fitsArgument, modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 export const SANDBOX = {
@@ -7,17 +7,18 @@ export const SANDBOX = {
   full: 'danger-full-access',
 } as const;
 
-// Held against the user's own settings: without the first, a lost network is waited for without end.
+// Override the user's settings: without the first, Codex waits forever for a lost network.
 export const SETTINGS = ['features.unbounded_connection_retries=false', 'check_for_update_on_startup=false'];
 
 export const codexCommand: CommandBuilder = {
-  buildStart: (spec) => build(spec, []),
-  buildResume: (spec, handle) => build(spec, ['resume', handle.handle_value]),
-  buildFork: (spec, sessionId) => build(spec, ['fork', sessionId]),
+  buildStart: (spec) => buildTurnCommand(spec, []),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['resume', handle.handle_value]),
+  buildFork: (spec, sessionId) => buildTurnCommand(spec, ['fork', sessionId]),
 };
 
-function build(spec: TurnSpec, basis: readonly string[]): EngineCommand {
-  // As an argument a leading dash makes an option of it, and a single word may be a subcommand (`codex exec review`).
+function buildTurnCommand(spec: TurnSpec, basis: readonly string[]): EngineCommand {
+  // As an argument, a leading dash would be read as an option, and a single word may be a subcommand (`codex exec
+  // review`).
   const byStdin = spec.prompt.startsWith('-') || !/\s/.test(spec.prompt) || !fitsArgument(spec.prompt);
   return {
     argv: [
@@ -27,7 +28,7 @@ function build(spec: TurnSpec, basis: readonly string[]): EngineCommand {
       '--skip-git-repo-check',
       '-C',
       spec.cwd,
-      // Given at every resume and fork too: Codex does not restore it.
+      // Passed at every resume and fork, because Codex does not restore it.
       '-s',
       SANDBOX[spec.permission],
       ...modelArgument(spec),
@@ -37,14 +38,14 @@ function build(spec: TurnSpec, basis: readonly string[]): EngineCommand {
       byStdin ? '-' : spec.prompt,
     ],
     cwd: spec.cwd,
-    // Codex reads an open stdin to its end before it starts: it must be closed.
+    // Codex reads an open stdin to its end before it starts, so it must be closed.
     stdin: byStdin ? spec.prompt : null,
     env: {},
   };
 }
 
-// Nothing of it is stored in the thread, so it is given at every resume too. Without the last three, Codex hides the
-// tool behind a search, refuses to call it, or goes on without it when it starts slowly.
+// The thread stores none of this, so it is passed at every resume. Without the last three, Codex hides the tool behind
+// a search, refuses to call it, or continues without it when it starts slowly.
 function askSettings([command = '', ...args]: readonly string[]): string[] {
   return [
     `mcp_servers.parley.command=${JSON.stringify(command)}`,

@@ -1,4 +1,4 @@
-// A Codex thread id is a UUID. Anything else is dangerous: `resume` takes it for a name and silently starts a new
+// A Codex thread id is a UUID. Anything else is dangerous: `resume` treats it as a name and silently starts a new
 // thread.
 import type { HandleRules } from '../engine.js';
 

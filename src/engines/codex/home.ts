@@ -8,7 +8,7 @@ import { codexSettings } from './settings-file.js';
 import { parseToml, tableOf } from './toml.js';
 
 const homeOf = ({ home, env }: User): string => env['CODEX_HOME'] ?? join(home, '.codex');
-// What restricts the agent, and what people expect to have.
+// Settings that restrict the agent, and settings that people expect to have.
 const FOLDERS = ['rules', 'prompts', 'skills', 'agents'];
 
 export const codexHome: HomeRules = {
@@ -20,10 +20,10 @@ export const codexHome: HomeRules = {
   keys: [/^CODEX_API_KEY$/],
   howToLogIn: formText('codex_login'),
   ownProvider: { files: (user) => [join(homeOf(user), 'config.toml')], isNamedIn: namesProvider },
-  // Codex reads OPENAI_API_KEY only where a provider of its settings names it.
+  // Codex reads OPENAI_API_KEY only if a provider in its settings names it.
   keyInstead: { of: 'OPENAI_API_KEY', as: 'CODEX_API_KEY' },
   settings: (user) => [
-    // With the files that config.toml names beside itself.
+    // Includes the files that config.toml references.
     { from: homeOf(user), to: '.codex', only: /^(?!config\.toml$).*\.(?:toml|md)$/ },
     ...FOLDERS.map((name) => ({ from: join(homeOf(user), name), to: `.codex/${name}` })),
   ],
@@ -35,13 +35,13 @@ export const codexHome: HomeRules = {
   },
 };
 
-// The rollout of a fork does not repeat what it began with.
+// The rollout of a fork does not repeat the history that it started with.
 function basis(firstLine: string): string | null {
   const meta = asObject(asObject(parseJson(firstLine))?.payload);
   return asString(asObject(meta?.history_base)?.thread_id) ?? null;
 }
 
-// Of its own, or on this machine; one that takes its key from the environment counts only where the key is there.
+// A custom or local provider. One that reads its key from the environment counts only if the key is set.
 function namesProvider(text: string, { env }: User): boolean {
   const settings = parseToml(text);
   const name = settings?.['model_provider'];

@@ -1,4 +1,4 @@
-// Reads from the access token when a login of Codex expires; a key never expires. Nothing of the login is kept.
+// Reads from the access token when a login of Codex expires; an API key never expires. The login itself is not stored.
 import { asObject, asString, parseJson } from '../../kernel/json.js';
 
 export function codexLoginExpiry(text: string): number | null {

@@ -69,7 +69,7 @@ export function createCodexReader(out: Emitter): ParserReader {
     const usage = asObject(event.usage);
     if (!usage) return drifted('usage');
     out.emit('agent.usage', {
-      // Codex counts over the whole thread, forks and resumes included.
+      // Codex counts over the whole thread, including forks and resumes.
       scope: 'thread',
       input_tokens: asCount(usage.input_tokens),
       cached_input_tokens: asCount(usage.cached_input_tokens),
@@ -178,7 +178,7 @@ export function createCodexReader(out: Emitter): ParserReader {
     if (phase === 'started') out.emit('tool.call.started', { name, kind, input }, id);
     else if (phase === 'updated') out.emit('tool.call.updated', { name, kind }, id);
     else {
-      // Searches have no status of their own: they are reported when they are over.
+      // Searches have no status of their own: they are reported when they have finished.
       const status = body.status === undefined ? 'completed' : toolStatus(body.status);
       if (!status) return drifted('item.status');
       out.emit(
@@ -238,7 +238,7 @@ function parseChanges(value: Json | undefined): { path: string; kind: FileKind }
   return changes;
 }
 
-// What a call was given: its item without the members that say how it went.
+// The input of a call: its item without the members that describe its outcome.
 function without(body: JsonObject): JsonObject {
   const { id: _id, type: _type, status: _status, result: _result, error: _error, ...input } = body;
   return input;

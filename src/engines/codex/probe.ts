@@ -1,10 +1,10 @@
-// Is Codex there, and is it the version whose output the parser knows?
+// Finds Codex and checks that it is a version whose output the parser knows.
 import { dirname, join } from 'node:path';
 import type { ProbeRules } from '../engine.js';
 
 export const codexProbe: ProbeRules = {
   binary: 'codex',
-  // npm puts a wrapper on the PATH; the program itself is in a package beside it.
+  // npm installs a wrapper on the PATH; the program itself is in a package next to it.
   natives: (wrapper, platform) => {
     const [os = '', arch = ''] = platform.split('-');
     const system = os === 'darwin' ? 'apple-darwin' : 'unknown-linux-musl';

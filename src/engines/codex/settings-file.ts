@@ -1,13 +1,13 @@
-// The settings of a run of Codex: the user's own, with two things held against them. A folder is not trusted unless the
-// user has said so: Codex trusts one by itself as soon as it may write there, and then starts what the folder's own
-// settings name, outside of its sandbox. And keys stay out of the commands that the agent runs.
+// The settings of a run of Codex: the user's own, with two overrides. A folder is untrusted unless the user has trusted
+// it: Codex trusts a folder as soon as it may write there, and then starts the programs in that folder's settings
+// outside of its sandbox. And keys stay out of the commands that the agent runs.
 import { stringify, type TomlTable } from 'smol-toml';
 import type { TurnFileNeeds } from '../engine.js';
 import { parseToml, tableOf } from './toml.js';
 
 const HIDDEN = ['*KEY*', '*TOKEN*', '*SECRET*', '*PASSWORD*'];
 
-// Null: this is not TOML.
+// Returns null for invalid TOML.
 export function codexSettings(config: string | null, needs: TurnFileNeeds): string | null {
   const settings = parseToml(config ?? '');
   if (!settings) return null;
@@ -18,14 +18,14 @@ export function codexSettings(config: string | null, needs: TurnFileNeeds): stri
   });
 }
 
-// What the user keeps out of the environment of commands, and keys with it.
-export function hideKeys(given: unknown): TomlTable {
-  const policy = tableOf(given);
+// Adds keys to the variables that the user excludes from the environment of commands.
+export function hideKeys(value: unknown): TomlTable {
+  const policy = tableOf(value);
   const excluded = Array.isArray(policy['exclude']) ? policy['exclude'] : [];
   return { ...policy, exclude: [...new Set([...excluded, ...HIDDEN])] };
 }
 
-// A folder is decided if the settings mention it or its repository, which is where Codex looks.
+// The trust of a folder is decided if the settings mention it or its repository, because Codex looks for both.
 function distrust(projects: TomlTable, { cwd, project, permission }: TurnFileNeeds): TomlTable {
   const isDecided = [cwd, project].some((folder) => tableOf(projects[folder])['trust_level'] !== undefined);
   if (permission !== 'workspace-write' || isDecided) return projects;

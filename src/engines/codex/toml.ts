@@ -1,5 +1,5 @@
 // Parses TOML as Codex writes its settings. Invalid text gives a result instead of an error, and a value that is not a
-// table counts as an empty table.
+// table becomes an empty table.
 import { parse, type TomlTable } from 'smol-toml';
 
 export function parseToml(text: string): TomlTable | null {

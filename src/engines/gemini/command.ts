@@ -1,17 +1,20 @@
-// gemini -o stream-json: the session id then comes on the first line. The prompt goes by stdin: as an argument a
-// leading dash breaks it. One process, so that signals reach it.
+// Builds `gemini -o stream-json`, which prints the session id on the first line. The prompt is written to stdin,
+// because a leading dash breaks an argument. Runs as one process, so that signals reach it.
 import { asText } from '../as-text.js';
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 const APPROVAL = { 'read-only': 'default', 'workspace-write': 'auto_edit', full: 'yolo' } as const;
 
 export const geminiCommand: CommandBuilder = {
-  // The chosen id is only a cross-check; the handle is what the output names.
-  buildStart: (spec) => ({ ...build(spec, ['--session-id', spec.newSessionId]), chosenSession: spec.newSessionId }),
-  buildResume: (spec, handle) => build(spec, ['--resume', handle.handle_value]),
+  // The chosen id is only a cross-check; the handle is the id in the output.
+  buildStart: (spec) => ({
+    ...buildTurnCommand(spec, ['--session-id', spec.newSessionId]),
+    chosenSession: spec.newSessionId,
+  }),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['--resume', handle.handle_value]),
 };
 
-function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
+function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [
       ...spec.program,
@@ -20,8 +23,8 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
       'stream-json',
       '--approval-mode',
       APPROVAL[spec.permission],
-      // Trusted only after the settings are read: those of the workspace, which can start programs, are left out, and
-      // the question tool, which needs trust, is there.
+      // Trusted only after the settings are read: the workspace's settings, which can start programs, are left out, and
+      // the question tool, which needs trust, is available.
       ...(spec.permission === 'full' ? [] : ['--skip-trust']),
       ...session,
     ],

@@ -1,16 +1,16 @@
 // Finds the one object of `gemini -o json`, even if text surrounds it or it is damaged.
-// The order is fixed: the whole text; the object with other text around it; then, in the `response` member if that can
-// be had, else in the whole text: a fenced block, then any fragment that decodes.
+// The order is fixed: the whole text; the object with other text around it; then, in the `response` member if it can be
+// read, else in the whole text: a fenced block, then any fragment that decodes.
 import { isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import type { ByteRange } from '../../rasp/draft.js';
-import { findFencedJson, findJsonFragment, type Found } from '../find-json.js';
+import { findFencedJson, findJsonFragment, type JsonFragment } from '../find-json.js';
 
 export interface FoundDocument extends Lines {
   readonly how: 'main' | 'surrounded' | 'drifted' | 'fence' | 'fragment';
   readonly body: Json;
   // The text of a damaged object's `response` member.
   readonly response?: string | undefined;
-  // Its session id, read by hand.
+  // Its session id, read without a JSON parser.
   readonly sessionId?: string | undefined;
 }
 
@@ -38,8 +38,8 @@ function isMain(body: Json): boolean {
 function findSurrounded(text: string): FoundDocument | undefined {
   // Text after a fence is searched later, as a fenced block.
   const fence = /^[ \t]*```/m.exec(text);
-  const found = findJsonFragment(fence ? text.slice(0, fence.index) : text, isMain);
-  return found && { how: 'surrounded', body: found.value, ...linesOf(text, found) };
+  const fragment = findJsonFragment(fence ? text.slice(0, fence.index) : text, isMain);
+  return fragment && { how: 'surrounded', body: fragment.value, ...linesOf(text, fragment) };
 }
 
 function salvage(text: string, whole: Lines): FoundDocument | undefined {
@@ -47,7 +47,8 @@ function salvage(text: string, whole: Lines): FoundDocument | undefined {
   const sessionId = readMember(text, 'session_id');
   const where = response ?? text;
   const [fenced] = findFencedJson(where);
-  // Inside the response, the whole text is one damaged object; elsewhere the surrounding text is not part of the match.
+  // For a match inside the response, the whole text is one damaged object; elsewhere the surrounding text is not part
+  // of it.
   if (fenced)
     return {
       how: 'fence',
@@ -72,7 +73,7 @@ function salvage(text: string, whole: Lines): FoundDocument | undefined {
 }
 
 // Returns the lines that a part of the text touches, and the other text on these lines.
-function linesOf(text: string, { start, end }: Found): Lines {
+function linesOf(text: string, { start, end }: JsonFragment): Lines {
   const lineStart = text.lastIndexOf('\n', start - 1) + 1;
   const lineEnd = text.indexOf('\n', end);
   const beside = [text.slice(lineStart, start), text.slice(end, lineEnd < 0 ? undefined : lineEnd)];
@@ -83,8 +84,9 @@ function linesOf(text: string, { start, end }: Found): Lines {
   };
 }
 
-// The string value of the first member of that name, read by hand because the object around it is damaged.
-// One behind a fence belongs to the fenced block; one inside a string has its quotes escaped and does not count.
+// Reads the string value of the first member of that name, without a JSON parser because the object around it is
+// damaged. A member after a fence belongs to the fenced block; a member inside a string has escaped quotes and does not
+// match.
 function readMember(text: string, name: 'response' | 'session_id'): string | undefined {
   const key = (name === 'response' ? /"response"\s{0,8}:\s{0,8}"/ : /"session_id"\s{0,8}:\s{0,8}"/).exec(text);
   const fence = /^[ \t]*```/m.exec(text);
@@ -115,7 +117,7 @@ export class StderrTail {
     if (this.#lines.length > StderrTail.#maxLines) this.#lines.shift();
   }
 
-  // The object that ends the text, with the range of the line that completes it.
+  // The object at the end of the text, with the range of the line that completes it.
   findObject(): { body: JsonObject; range: ByteRange | null } | undefined {
     const last = this.#lines.findLastIndex((line) => line.text === '}');
     for (let first = last - 1; first >= 0; first -= 1) {

@@ -1,4 +1,4 @@
-// A Gemini session id as the CLI prints it. --resume also takes an index or "latest": neither may ever be taken for an
+// A Gemini session id as the CLI prints it. --resume also accepts an index or "latest": neither must ever pass as an
 // id.
 import type { HandleRules } from '../engine.js';
 

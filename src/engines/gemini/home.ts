@@ -12,7 +12,7 @@ const folderOf = ({ home, env }: User): string => join(env['GEMINI_CLI_HOME'] ??
 const within = (names: readonly string[]) => (user: User) =>
   names.map((name) => ({ from: join(folderOf(user), name), to: `.gemini/${name}` }));
 const KEY_LINE = /^[ \t]*(?:export[ \t]+)?(?:GEMINI|GOOGLE)_API_KEY[ \t]*=[ \t]*[^\s#]/m;
-// Ways to log in that need neither a file of Gemini's nor a key: credentials of the cloud, or a gateway.
+// Logins that need neither a file of Gemini's nor a key: cloud credentials, or a gateway.
 const OWN_AUTH: ReadonlySet<string> = new Set(['vertex-ai', 'compute-default-credentials', 'cloud-shell', 'gateway']);
 const ownEnv = (user: User): string => join(folderOf(user), '.env');
 
@@ -21,7 +21,7 @@ export const geminiHome: HomeRules = {
   passes: [/^GEMINI_(?!CLI_HOME$|CLI_TRUST_WORKSPACE$|CLI_SYSTEM_|RESTRICTED_MODE$)/, /^GOOGLE_/, /^XDG_CONFIG_HOME$/],
   logins: (user) => [
     ...within(['oauth_creds.json', 'gemini-credentials.json'])(user),
-    // Where the workspace is not trusted, it is looked for beside the folder and not in it.
+    // For an untrusted workspace, Gemini looks for it next to the folder instead of in it.
     ...['.gemini/.env', '.env'].map((to) => ({ from: ownEnv(user), to, having: KEY_LINE })),
   ],
   linked: within(['google_accounts.json', 'mcp-oauth-tokens.json']),

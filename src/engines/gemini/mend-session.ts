@@ -1,5 +1,5 @@
-// Gemini 0.61 sends every tool result twice after a resume, and services that count them refuse that. The stored
-// session holds each result twice: with the call, and as the user's part that answers it. The first is taken out,
+// Gemini 0.61 sends every tool result twice after a resume, and services that count results refuse that. The stored
+// session contains each result twice: in the call, and in the user's part that answers it. The first one is removed
 // before each resume.
 import { asObject, asString, isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 
@@ -23,7 +23,7 @@ function answeredCalls({ type, content }: JsonObject): string[] {
   return content.flatMap((part) => asString(asObject(asObject(part)?.functionResponse)?.id) ?? []);
 }
 
-// A line that needs no mending stays as it is, byte for byte.
+// A line without duplicates stays unchanged, byte for byte.
 function mendLine(line: string, answered: ReadonlySet<string>): string {
   const parsed = parseJson(line);
   let mended = false;

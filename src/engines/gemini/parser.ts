@@ -1,5 +1,5 @@
 // Profile gemini_json: reads both formats of the Gemini CLI. `-o stream-json` prints one event a line; `-o json` prints
-// one object at the end, so until a stream event comes the lines are held, and finish() takes them as a document.
+// one object at the end, so lines are buffered until a stream event comes, and finish() reads them as a document.
 // Success is a result with status "success" and no error event at all.
 import { asCount, asObject, asString, isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import { CONFIDENCE } from '../../rasp/confidence.js';
@@ -42,7 +42,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
   let sawError: string | null = null;
   let failure: EngineFailure | null = null;
   let lastMessage: string | null = null;
-  // Gemini does not name its messages: they are counted.
+  // Gemini does not name its messages, so they are numbered.
   let messages = 0;
   let messageId = '';
   let lastDelta: ByteRange | null = null;
@@ -67,7 +67,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     const event = decodeLine(out, text);
     if (!streaming && event && rules.has(event.type as string)) startStreaming();
     if (streaming) readDecodedLine(out, rules, event, text, terminated, hooks);
-    // A document this large is none: it goes out as lines, and what follows is read line by line.
+    // Too large for a document: the buffered lines are emitted, and the following lines are read one by one.
     else if (!held.add(text, terminated)) startStreaming();
   }
 
@@ -82,10 +82,10 @@ export function createGeminiReader(out: Emitter): ParserReader {
     else undecodable(out, text, terminated);
   }
 
-  // The pieces of a message end where something else begins: only then is it whole.
+  // The pieces of a message end where something else begins; only then is the message complete.
   function beforeEvent(event: JsonObject): void {
     if (event.type !== 'message' || event.role !== 'assistant') closeMessage();
-    // Usually the init line names the session; one that was lost or changed does not lose the conversation.
+    // Usually the init line names the session; a missing or changed init line does not lose the conversation.
     const id = event.type === 'init' ? undefined : asString(event.session_id);
     if (id && id !== out.sessionId) bind(id);
   }
@@ -128,7 +128,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
 
   function closeMessage(confidence: number = CONFIDENCE.derived): void {
     if (message.isEmpty) return;
-    const whole = message.take();
+    const whole = message.drain();
     out.emitMessage(whole, messageId, confidence);
     lastMessage = whole.text;
   }
@@ -158,7 +158,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
     );
     const path = asString(asObject(input)?.file_path);
     if (status === 'completed' && kind === 'file_change' && path !== undefined) {
-      // write_file does not tell whether the file was there before.
+      // write_file does not report whether the file existed before.
       out.emit('artifact.file.changed', { path, kind: name === 'replace' ? 'update' : 'unknown' }, id);
     }
     // Gemini prints tool_use even for tools that do not exist, so only a successful result counts as a question.
@@ -169,7 +169,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
 
   function errorEvent(event: JsonObject): Drift | undefined {
     const text = asString(event.message);
-    // Even a warning counts against success: the loop detector prints one and ends with "success" and no answer.
+    // Even a warning rules out success: the loop detector prints one and ends with "success" and no answer.
     sawError = text ?? 'the engine reported an error';
     if (text === undefined) return drifted('message');
     if (event.severity === 'warning') out.emit('diagnostic.engine.warning', { message: text });
@@ -205,30 +205,30 @@ export function createGeminiReader(out: Emitter): ParserReader {
   }
 
   function readDocument(): void {
-    const found = decodeDocument(held.texts);
-    if (!found) {
+    const decoded = decodeDocument(held.texts);
+    if (!decoded) {
       held.release(releaseLine);
       return;
     }
     // Text before and after the object is not part of it.
-    held.release(outsideLine, found.firstLine);
-    const document = held.takeAsOne(found.lastLine - found.firstLine + 1);
+    held.release(outsideLine, decoded.firstLine);
+    const document = held.takeAsOne(decoded.lastLine - decoded.firstLine + 1);
     out.at(document.range);
     const mark = out.mark();
     try {
-      if (found.how === 'drifted')
+      if (decoded.how === 'drifted')
         out.fallback(document.text, 'FIELD_DRIFT', 'the object has neither session_id nor response nor error', {
           path: 'response',
         });
       else {
-        documentEvents(found);
-        for (const text of found.beside) {
+        documentEvents(decoded);
+        for (const text of decoded.beside) {
           out.raw('stdout', text);
           out.warn('TEXT_OUTSIDE_JSON', 'text beside the JSON object, on its line');
         }
         // Every byte belongs to an event, even if the object has no content.
         if (out.mark() === mark) out.emit('lifecycle.engine.progress', { phase: 'result' });
-        if (found.how === 'main' || found.how === 'surrounded') out.hit();
+        if (decoded.how === 'main' || decoded.how === 'surrounded') out.hit();
         else out.miss();
       }
     } catch (error) {
@@ -265,7 +265,7 @@ export function createGeminiReader(out: Emitter): ParserReader {
       if (typeof warning === 'string') out.emit('diagnostic.engine.warning', { message: warning }, null, confidence);
     }
     if (main.error !== undefined && main.error !== null) documentError(main.error, confidence);
-    // What had to be pieced together shows no success.
+    // A result that was pieced together does not prove success.
     else if (asString(main.response) !== undefined && !salvaged) result = 'success';
     damaged ||= salvaged;
     const stats = asObject(main.stats);
@@ -291,13 +291,13 @@ export function createGeminiReader(out: Emitter): ParserReader {
   }
 
   function readStderrObject(): void {
-    const found = stderrTail.findObject();
-    if (!found) return;
-    // The lines are out as raw already; what they say together carries the range of the one that completed it.
-    out.at(found.range);
-    const id = asString(found.body.session_id);
+    const fragment = stderrTail.findObject();
+    if (!fragment) return;
+    // The lines were already emitted as raw; the object has the range of the line that completes it.
+    out.at(fragment.range);
+    const id = asString(fragment.body.session_id);
     if (id) bind(id);
-    if (found.body.error !== undefined) documentError(found.body.error);
+    if (fragment.body.error !== undefined) documentError(fragment.body.error);
   }
 
   return {
@@ -337,7 +337,7 @@ function streamUsage(stats: JsonObject): RaspData['agent.usage'] {
   };
 }
 
-// The object counts per model.
+// The object has one count per model.
 function documentUsage(stats: JsonObject): RaspData['agent.usage'] {
   const models = Object.values(asObject(stats.models) ?? {}).map((model) => asObject(asObject(model)?.tokens) ?? {});
   const sum = (member: string) => models.reduce((total, tokens) => total + (asCount(tokens[member]) ?? 0), 0);

@@ -1,4 +1,4 @@
-// Is Gemini CLI there, and is it the version whose output the parser knows?
+// Finds Gemini CLI and checks that it is a version whose output the parser knows.
 import type { ProbeRules } from '../engine.js';
 
 export const geminiProbe: ProbeRules = {

@@ -1,23 +1,23 @@
-// Gemini's settings for one turn, written over the user's own. They are JSON in which comments may stand.
+// Gemini's settings for one turn, merged over the user's own, which are JSON with comments.
 import { asObject, isObject, parseJson, type Json, type JsonObject } from '../../kernel/json.js';
 import type { TurnFileNeeds } from '../engine.js';
 
-export function writeSettings(found: string | null, needs: TurnFileNeeds): string | null {
-  const settings = parseJson(stripComments(found ?? '{}'));
+export function writeSettings(current: string | null, needs: TurnFileNeeds): string | null {
+  const settings = parseJson(stripComments(current ?? '{}'));
   return isObject(settings) ? `${JSON.stringify(settingsFor(settings, needs), null, 2)}\n` : null;
 }
 
-// A string is matched first, so that what looks like a comment in it stays. An open comment goes to the end, as with
-// Gemini.
+// Matches strings first, so that text in a string that looks like a comment is kept. An unclosed comment extends to the
+// end, as in Gemini.
 const STRING_OR_COMMENT = /"(?:[^"\\]|\\[^])*"|\/\/[^\r\n]*|\/\*[^]*?(?:\*\/|$)/g;
 
 export function stripComments(text: string): string {
   return text.replace(/^\uFEFF/, '').replace(STRING_OR_COMMENT, (match) => (match.startsWith('"') ? match : ' '));
 }
 
-// Sessions are kept (Gemini deletes them otherwise, also one that was just resumed), a failing service is tried a few
-// times and not for minutes, the question tool is trusted, else it is not offered. Whether the workspace is trusted,
-// the command says.
+// Keeps sessions (Gemini deletes them otherwise, even one that was just resumed), retries a failing service a few times
+// instead of for minutes, and trusts the question tool, which is not offered otherwise. The command decides whether the
+// workspace is trusted.
 function settingsFor(settings: JsonObject, { ask, permission }: TurnFileNeeds): JsonObject {
   const { parley: _old, ...servers } = asObject(settings.mcpServers) ?? {};
   const [command = '', ...args] = (ask ?? []).map(literally);
@@ -32,7 +32,7 @@ function settingsFor(settings: JsonObject, { ask, permission }: TurnFileNeeds): 
       maxAttempts: 3,
       sessionRetention: { enabled: false },
     },
-    // Otherwise a word behind an @ is looked for as a part of any file name below the folder.
+    // Otherwise Gemini searches for a word after an @ in all file names below the folder.
     context: { ...context, fileFiltering: { ...asObject(context?.fileFiltering), enableRecursiveFileSearch: false } },
     security: { ...security, folderTrust: { ...asObject(security?.folderTrust), enabled: true } },
     ...(permission === 'full' ? {} : { advanced: { ...asObject(settings.advanced), ignoreLocalEnv: true } }),
@@ -55,7 +55,7 @@ function without(names: readonly Json[]): Json[] {
   return names.filter((name) => name !== 'parley');
 }
 
-// Gemini puts variables into every string: a dollar sign is the default of one that is never set.
+// Gemini expands variables in every string: a dollar sign is written as the default of a variable that is never set.
 function literally(text: string): string {
   return text.replaceAll('$', '${PARLEY_NEVER_SET:-$}');
 }

@@ -1,15 +1,15 @@
-// iflow -p: --resume always with an id, because without one it opens a picker.
+// Builds `iflow -p`. --resume always has an id, because without one it opens a picker.
 import { asText } from '../as-text.js';
 import { fitsArgument, modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 const APPROVAL = { 'read-only': '--plan', 'workspace-write': '--autoEdit', full: '--yolo' } as const;
 
 export const iflowCommand: CommandBuilder = {
-  buildStart: (spec) => build(spec, []),
-  buildResume: (spec, handle) => build(spec, ['--resume', handle.handle_value]),
+  buildStart: (spec) => buildTurnCommand(spec, []),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['--resume', handle.handle_value]),
 };
 
-function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
+function buildTurnCommand(spec: TurnSpec, resume: readonly string[]): EngineCommand {
   const prompt = asText(spec.prompt, spec.hasFile);
   const byStdin = !fitsArgument(prompt);
   return {
@@ -26,7 +26,7 @@ function build(spec: TurnSpec, resume: readonly string[]): EngineCommand {
   };
 }
 
-// In one word with the option where a leading dash would make the prompt an option itself.
+// One word with the option, because a leading dash would turn the prompt into an option.
 function promptArgs(prompt: string): string[] {
   return prompt.startsWith('-') ? [`--prompt=${prompt}`] : ['-p', prompt];
 }

@@ -1,7 +1,7 @@
-// Profile iflow_text: stdout is the model's text, and one <Execution Info> block tells the rest. The block comes on
-// stderr; one on stdout is believed only if stderr has none, because the model could have printed it. Success is a
-// block without a terminationReason; only the last block counts. A resumed turn names its session already at its
-// beginning: one that is killed has confirmed it all the same.
+// Profile iflow_text: stdout is the model's text, and one <Execution Info> block contains everything else. The block
+// comes on stderr; a block on stdout counts only if stderr has none, because the model could have printed it. Success
+// is a block without a terminationReason; only the last block counts. A resumed turn names its session at its
+// beginning, so a turn that is killed has still confirmed its session.
 import { stripVTControlCharacters } from 'node:util';
 import { asCount, asObject, asString, clipDepth, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
 import { CONFIDENCE } from '../../rasp/confidence.js';
@@ -24,7 +24,7 @@ const NOISE = /^Model \S+ does not support thinking mode\s*$/;
 const COMPLAINT = /SERVER_OAUTH2_REQUIRED|令牌已过期/;
 // The first words on stderr of a turn that continues a session.
 const NOTICE = /^\u2139\ufe0f?\s+Resuming session (\S+) \(\d+ messages? loaded\)\s*$/;
-// Of blocks on stdout that are text because a later one counts.
+// Blocks on stdout that are text, because a later block counts.
 const BLOCK_SESSION = /<Execution Info>[^<]{0,2000}?"session-id"\s{0,8}:\s{0,8}"([^"]{1,200})"/g;
 const MESSAGE_ID = 'message_1';
 
@@ -36,7 +36,7 @@ export function createIflowReader(out: Emitter): ParserReader {
   let complaint: string | undefined;
   let beginning = true;
   const message = new MessageText();
-  // From the first opening tag on stdout to the end: block or text, only the end tells.
+  // From the first opening tag on stdout to the end: a block or text, which only the end decides.
   const stdoutHeld = new HeldLines(out);
   // The lines of a block that is being read on stderr.
   const stderrHeld = new HeldLines(out);
@@ -64,7 +64,7 @@ export function createIflowReader(out: Emitter): ParserReader {
     lastText = out.range;
   }
 
-  // The text is for people, but colour in it would hide a tag or an envelope.
+  // The text is for people, but colour codes in it would hide a tag or an envelope.
   function plain(line: string): string {
     if (!line.includes('\u001b')) return line;
     out.note('ANSI_SEQUENCES');
@@ -75,7 +75,7 @@ export function createIflowReader(out: Emitter): ParserReader {
     const text = stripVTControlCharacters(line);
     if (beginning && !isBlank(text)) readNotice(text);
     if (stderrHeld.isEmpty && !text.includes(OPEN)) return false;
-    // Only the last opening tag before the closing one can be the block's.
+    // Only the last opening tag before the closing one can start the block.
     if (text.includes(OPEN)) stderrHeld.release(rawStderr);
     if (!stderrHeld.add(text, true)) {
       stderrHeld.release(rawStderr);
@@ -92,14 +92,14 @@ export function createIflowReader(out: Emitter): ParserReader {
     return true;
   }
 
-  // Later it could be the words of a tool. The line itself stays raw.
+  // Later it could be the output of a tool. The line itself stays raw.
   function readNotice(text: string): void {
     beginning = false;
     const id = NOTICE.exec(text)?.[1];
     if (id !== undefined) out.bindSession(id, undefined, CONFIDENCE.convention);
   }
 
-  // The block that is named last counts: the CLI writes one at the end of each of its own attempts.
+  // The last block counts: the CLI writes one at the end of each of its own attempts.
   function rebind(id: string): void {
     if (out.sessionId !== null) out.warn('SESSION_ID_CHANGED', `the block names ${id}, after ${out.sessionId}`);
     out.bindSession(id);
@@ -173,7 +173,7 @@ export function createIflowReader(out: Emitter): ParserReader {
   function closeMessage(): void {
     const confidence = block === null ? CONFIDENCE.guessed : CONFIDENCE.convention;
     if (!message.isEmpty) {
-      const { text, truncated } = message.take();
+      const { text, truncated } = message.drain();
       const whole = text.trimEnd();
       if (whole !== '') {
         out.emitMessage({ text: whole, truncated, literal: undefined }, MESSAGE_ID, confidence);
@@ -205,7 +205,7 @@ export function createIflowReader(out: Emitter): ParserReader {
   };
 }
 
-// Text that shares a line with one of the tags.
+// Text on the same line as one of the tags.
 function aroundBlock(text: string): string[] {
   return [text.slice(0, text.lastIndexOf(OPEN)), text.slice(text.lastIndexOf(CLOSE) + CLOSE.length)].filter(
     (rest) => !isBlank(rest),

@@ -1,10 +1,10 @@
-// opencode run --format json: the prompt goes by stdin (as an argument it would be wrapped in quotes).
-// --dir on every call: a resume from another directory hangs without a word.
+// Builds `opencode run --format json`. The prompt is written to stdin (as an argument it would be wrapped in quotes).
+// --dir is passed on every call: a resume from another directory hangs without any output.
 import { join } from 'node:path';
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
-// What an agent may not do. The CLI has no flag for it, and rules of an agent go before general ones, so that below
-// `full` the turn is played by an agent of our own, with which no other settings meddle. A subagent would have its own
+// Rules for an agent without `full` permission. The CLI has no flag for it, and an agent's own rules override general
+// ones, so below `full` an agent of ours runs the turn, which no other settings change. A subagent would have its own
 // rules.
 const DENIED = {
   'read-only': ['edit', 'bash', 'task', 'webfetch', 'websearch', 'external_directory'],
@@ -13,11 +13,11 @@ const DENIED = {
 const AGENT = 'parley';
 
 export const opencodeCommand: CommandBuilder = {
-  buildStart: (spec) => build(spec, ['--title', 'parley']),
-  buildResume: (spec, handle) => build(spec, ['--session', handle.handle_value]),
+  buildStart: (spec) => buildTurnCommand(spec, ['--title', 'parley']),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['--session', handle.handle_value]),
 };
 
-function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
+function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [
       ...spec.program,
@@ -35,14 +35,15 @@ function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
     env: {
       OPENCODE_CONFIG_CONTENT: literally(JSON.stringify(configOf(spec))),
       OPENCODE_DISABLE_AUTOUPDATE: '1',
-      // The workspace's own settings can start programs: MCP servers, tools, formatters. Its plugins are found all
-      // the same (home.ts refuses them).
+      // The workspace's settings can start programs: MCP servers, tools, formatters. Its plugins are loaded regardless
+      // (home.ts refuses them).
       ...(spec.permission === 'full' ? {} : { OPENCODE_DISABLE_PROJECT_CONFIG: '1' }),
     },
   };
 }
 
-// Merged over the user's own. The question tool is always allowed: an "ask" is rejected without a word here.
+// Merged over the user's own. The question tool is always allowed, because OpenCode rejects an "ask" without a message
+// here.
 function configOf({ cwd, permission, ask }: TurnSpec): object {
   const asking = ask ? { 'parley_*': 'allow' } : {};
   return {
@@ -64,7 +65,7 @@ function configOf({ cwd, permission, ask }: TurnSpec): object {
   };
 }
 
-// OpenCode puts variables and files into the text of its settings; written so, a brace is only a brace.
+// OpenCode expands variables and files in the text of its settings; escaped like this, a brace stays a brace.
 function literally(json: string): string {
   return json.replace(/\{(?=env:|file:)/g, '\\u007b');
 }

@@ -1,4 +1,4 @@
-// An OpenCode session id begins with ses_. A malformed one is refused by the CLI, but only after it has started.
+// An OpenCode session id begins with ses_. The CLI refuses a malformed one only after it has started.
 import type { HandleRules } from '../engine.js';
 
 const SESSION = /^ses_[A-Za-z0-9]+$/;

@@ -36,10 +36,10 @@ export const opencodeHome: HomeRules = {
   settings: (user) => [
     { from: join(configOf(user), 'opencode'), to: 'config/opencode', only: /^(?:opencode|config)\.jsonc?$|\.md$/ },
     ...FOLDERS.map((name) => ({ from: join(configOf(user), 'opencode', name), to: `config/opencode/${name}` })),
-    // Commits are still the user's: git looks here too.
+    // Commits keep the user's identity: git reads these variables as well.
     { from: join(configOf(user), 'git'), to: 'config/git', only: GIT_FILES },
   ],
-  // A letter may be written as a number in JSON, and so hide the word.
+  // JSON may escape a letter as a number, which would hide the word.
   unstoppable: {
     what: formText('plugins'),
     folders: ['.opencode/plugin', '.opencode/plugins'],

@@ -32,7 +32,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
   let lastReason: string | null = null;
   let failure: EngineFailure | null = null;
   let lastMessage: string | null = null;
-  // Steps in a row that brought no word and no call: a service that answers nonsense is asked again without end.
+  // Consecutive steps without text or call: OpenCode repeats a request forever if a service returns nonsense.
   let emptySteps = 0;
   const asks = new AskCalls();
   let stepBrought = false;
@@ -81,7 +81,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     return undefined;
   }
 
-  // Printed when the call has ended, so one line gives both its start and its end.
+  // Printed when the call has ended, so one line contains both its start and its end.
   function toolUse(event: JsonObject): Drift | undefined {
     const part = asObject(event.part);
     const name = asString(part?.tool);
@@ -98,7 +98,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
       {
         name,
         kind,
-        // What a rule of the user refused is not a fault of the tool.
+        // A call that the user's rules refused is not a failure of the tool.
         status: error?.includes('rejected permission') ? 'declined' : status,
         error,
         exit_code: asInteger(asObject(state.metadata)?.exit),
@@ -163,7 +163,7 @@ export function createOpencodeReader(out: Emitter): ParserReader {
     evidence: () => ({
       success: lastReason === 'stop' && failure === null,
       failure,
-      // A rejected permission leaves "tool-calls", a cut answer "length": both exit 0.
+      // A rejected permission ends with "tool-calls", a truncated answer with "length": both exit with 0.
       unfinished:
         lastReason === null
           ? 'NO_STEP_FINISH'

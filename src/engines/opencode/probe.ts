@@ -1,4 +1,4 @@
-// Is OpenCode there, and is it the version whose output the parser knows?
+// Finds OpenCode and checks that it is a version whose output the parser knows.
 import { dirname, join } from 'node:path';
 import type { ProbeRules } from '../engine.js';
 

@@ -1,12 +1,12 @@
-// The bundled rehearsal program: the prompt goes by stdin, a new session gets an id of our choice.
+// Builds the command of the bundled rehearsal: the prompt is written to stdin, and we choose the id of a new session.
 import { modelArgument, type CommandBuilder, type EngineCommand, type TurnSpec } from '../engine.js';
 
 export const rehearsalCommand: CommandBuilder = {
-  buildStart: (spec) => build(spec, ['--new-session', spec.newSessionId]),
-  buildResume: (spec, handle) => build(spec, ['--session', handle.handle_value]),
+  buildStart: (spec) => buildTurnCommand(spec, ['--new-session', spec.newSessionId]),
+  buildResume: (spec, handle) => buildTurnCommand(spec, ['--session', handle.handle_value]),
 };
 
-function build(spec: TurnSpec, session: readonly string[]): EngineCommand {
+function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCommand {
   return {
     argv: [...spec.program, '--permission', spec.permission, ...modelArgument(spec), ...session],
     cwd: spec.cwd,

@@ -1,4 +1,4 @@
-// The rehearsal keeps nothing but its sessions, each in a file that is named after its id. It needs no login.
+// The rehearsal stores only its sessions, each in a file that is named after its id. It needs no login.
 import type { HomeRules } from '../engine.js';
 
 export const rehearsalHome: HomeRules = {

@@ -79,7 +79,7 @@ export function createRehearsalReader(out: Emitter): ParserReader {
     return undefined;
   }
 
-  // Printed when the call has ended, so one line gives both its start and its end.
+  // Printed when the call has ended, so one line contains both its start and its end.
   function file(event: JsonObject): Drift | undefined {
     const path = asString(event.path);
     const status = statusOf(event.status);

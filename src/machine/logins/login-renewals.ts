@@ -33,7 +33,7 @@ export class LoginRenewals {
       home
         .logins(user)
         .map(({ from }) => realPathOf(from))
-        .find((found) => found !== null);
+        .find((realPath) => realPath !== null);
     if (!loginExpiry || path === undefined) return () => {};
     const isExpired = (): boolean =>
       (loginExpiry(readOr(path, '')) ?? Number.MAX_SAFE_INTEGER) <= this.#clock.now() + AHEAD_MS;

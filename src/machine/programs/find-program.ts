@@ -19,8 +19,8 @@ export function findProgram(
   if (probe.bundled !== undefined) return { program: [node, join(programs, probe.bundled)], by: 'bundled' };
   const path = user.env['PATH'] ?? '';
   const locate = (named: string | undefined, by: string): FoundProgram => {
-    const found = locateProgram(probe, { named, path, platform });
-    return { program: found === null ? null : [found], by };
+    const program = locateProgram(probe, { named, path, platform });
+    return { program: program === null ? null : [program], by };
   };
   for (const engine of [name, ...(probe.programOf === undefined ? [] : [probe.programOf])]) {
     const variable = `PARLEY_${engine.toUpperCase().replaceAll('-', '_')}_BIN`;

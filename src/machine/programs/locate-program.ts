@@ -18,7 +18,7 @@ export function locateProgram(
   { binary, natives }: Pick<ProbeRules, 'binary' | 'natives'>,
   { named, path, platform }: WhereToLook,
 ): string | null {
-  const found = named === undefined ? findOnPath(binary, path) : findNamed(named, path);
-  if (found === null || !natives) return found;
-  return natives(realpathSync(found), platform).find((candidate) => existsSync(candidate)) ?? found;
+  const program = named === undefined ? findOnPath(binary, path) : findNamed(named, path);
+  if (program === null || !natives) return program;
+  return natives(realpathSync(program), platform).find((candidate) => existsSync(candidate)) ?? program;
 }

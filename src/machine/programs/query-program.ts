@@ -111,7 +111,7 @@ async function runQuery(
   signal.addEventListener('abort', stop);
   if (signal.aborted) stop();
   try {
-    const end = await endOf(child);
+    const end = await waitForExit(child);
     const [stdout, stderr] = [await readOutput(logs.stdout), await readOutput(logs.stderr)];
     const problem = problemOf(end, limitMs, stderr);
     const ended = end.endedByUs === null;
@@ -127,7 +127,7 @@ async function readOutput(path: string): Promise<string> {
 }
 
 // Ignores processes of the program that cannot be ended: they do not change its output.
-async function endOf(child: Child): Promise<ChildEnd> {
+async function waitForExit(child: Child): Promise<ChildEnd> {
   try {
     return await child.done;
   } catch (error) {

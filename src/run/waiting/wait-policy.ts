@@ -86,8 +86,8 @@ export function isWaitSpec({ sticky }: { readonly sticky?: unknown }): boolean {
 }
 
 // Whether the first event of a run records the profile that its spec has.
-export function agreesWithProfile(spec: WaitSpec, told: { readonly kind?: unknown } | undefined): boolean {
-  return spec.sticky === undefined || (told?.kind === STICKY.profile.kind) === spec.sticky;
+export function agreesWithProfile(spec: WaitSpec, profile: { readonly kind?: unknown } | undefined): boolean {
+  return spec.sticky === undefined || (profile?.kind === STICKY.profile.kind) === spec.sticky;
 }
 
 // Whether the first event of a run says that the run needs its process. The member comes from contract/sticky.json,

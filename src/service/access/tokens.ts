@@ -59,10 +59,10 @@ const explain = createCheck(TOKENS_SCHEMA, phrase('tokens'));
 export function listTokens(dataDir: string): readonly NamedToken[] {
   const path = join(dataDir, FILE);
   if (!existsSync(path)) return [];
-  const found = parse(path, readFile(path));
-  const problem = explain(found);
+  const tokens = parse(path, readFile(path));
+  const problem = explain(tokens);
   if (problem !== null) throw refusal('DATA_DIR_UNUSABLE.tokens_invalid', { file: path, problem, ways_out: WAYS_OUT });
-  return found as NamedToken[];
+  return tokens as NamedToken[];
 }
 
 const WAYS_OUT = phrase('tokens_ways_out');

@@ -43,7 +43,7 @@ const RETRY_AFTER_SEC: Readonly<Record<number, number>> = { 429: 1, 503: 5 };
 
 // Pages for people who open an address in a browser.
 export const HTML = 'text/html; charset=utf-8';
-const STRANGER = pageOf(
+const UNAUTHENTICATED = pageOf(
   '<p>This browser is not signed in. Run <code>parley link</code> where the server runs and open the link that ' +
     'it prints, ' +
     'or <a href="/">sign in with a token</a>.</p>',
@@ -77,7 +77,7 @@ export function refuseInOneForm(app: FastifyInstance): void {
       request.log.error({ err: error, error_id: refused.details?.['error_id'] }, refused.code);
     if (refused.code === 'UNAUTHORIZED') {
       reply.header('www-authenticate', 'Bearer');
-      if (isPerson(request)) return reply.code(401).type(HTML).send(STRANGER);
+      if (isPerson(request)) return reply.code(401).type(HTML).send(UNAUTHENTICATED);
     }
     if (refused.code === 'NOT_FOUND' && isPerson(request)) return reply.code(404).type(HTML).send(NOTHING);
     const retryAfter = RETRY_AFTER_SEC[HTTP_STATUS[refused.code]];

@@ -42,11 +42,11 @@ async function* walk(folder: FileOfRun, rules: Walk): AsyncGenerator<FileOfRun, 
     for await (const entries of listFolder(folder.path, PIECE)) {
       for (const { name, kind } of entries) {
         if (!rules.onEntry()) return;
-        const found = below(folder, name);
-        if (found.path === rules.shut) continue;
+        const entry = below(folder, name);
+        if (entry.path === rules.shut) continue;
         // A link is neither a file nor a folder.
-        if (kind === 'folder') yield* walk(found, rules);
-        else if (kind === 'file') yield found;
+        if (kind === 'folder') yield* walk(entry, rules);
+        else if (kind === 'file') yield entry;
       }
     }
   } catch (error) {

@@ -20,7 +20,7 @@ const FORWARDED = 'x-parley-forwarded';
 const PROOF_MS = 5000;
 // Verifying a large run takes a while.
 const PATIENCE_MS = 20_000;
-const TOLD = ['content-type', 'content-length', 'content-disposition'] as const;
+const FORWARDED_HEADERS = ['content-type', 'content-length', 'content-disposition'] as const;
 
 // Null: the host cannot be reached, or does not start to respond in time. A response that has started may take any
 // time.
@@ -58,7 +58,7 @@ export function forwardFiles(store: Store, hosts: OtherHosts | null) {
       (await within(PROOF_MS, (signal) => answersAs(new Map([[at.host_id, at.public_key]]), at.url, signal)));
     const answer = isThere ? await ask(`${withoutSlash(at.url)}${request.url}`, hosts.token) : null;
     if (!answer) throw refusal('FILES_UNREACHABLE.host', { run: id });
-    for (const name of TOLD) {
+    for (const name of FORWARDED_HEADERS) {
       const value = answer.headers.get(name);
       if (value !== null) reply.header(name, value);
     }

@@ -251,7 +251,7 @@ export async function evidenceRoutes({
       void checks
         .check(id, { ...caller, onProgress })
         .then(
-          (found) => write({ type: 'result', ...describeChecks(id, found) }),
+          (result) => write({ type: 'result', ...describeChecks(id, result) }),
           (error: unknown) => {
             const { code, message } = explain(error);
             if (code === 'INTERNAL') request.log.error({ err: error }, code);

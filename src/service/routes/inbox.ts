@@ -45,15 +45,15 @@ export async function inboxRoutes({
       config: { isExpensive: true },
     },
     async ({ query }) => {
-      const found = await store.summaries.listPending(await filterOf(query));
+      const questions = await store.summaries.listPending(await filterOf(query));
       const listed: { readonly cursor: string; readonly item: InboxItem | null }[] = [];
-      for (const each of found.slice(0, query.limit))
+      for (const each of questions.slice(0, query.limit))
         listed.push({ cursor: each.interaction_id, item: await toInboxItem(store, each, clock.now()) });
       const page = listed.slice(0, countFitting(listed));
       const items = page.flatMap(({ item }) => item ?? []);
       return {
         interactions: items as z.input<typeof inboxPage>['interactions'],
-        next_cursor: found.length > page.length ? (page.at(-1)?.cursor ?? null) : null,
+        next_cursor: questions.length > page.length ? (page.at(-1)?.cursor ?? null) : null,
       };
     },
   );
@@ -108,7 +108,7 @@ export async function inboxRoutes({
     },
     async ({ params: { id } }) => {
       await loadReadableSummary(store, id);
-      const pending = await store.loadPending(id);
+      const pending = await store.loadPendingInteraction(id);
       if (!pending) throw refusal('INTERACTION_NOT_FOUND.none', { run: id });
       return viewInteraction(pending, clock.now()) as z.input<typeof interactionView>;
     },
@@ -129,8 +129,8 @@ export async function inboxRoutes({
     },
     async (request) => {
       const key = keyOf(request, request.body.idempotency_key);
-      const given = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
-      const run = await orchestrator.reply(request.params.id, given, callerOf(request).actor);
+      const reply = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
+      const run = await orchestrator.reply(request.params.id, reply, callerOf(request).actor);
       return (await toRunView(store, run, { now: clock.now(), showsWaiting })) as z.input<
         ReturnType<typeof runViewFor>
       >;

@@ -115,12 +115,12 @@ export async function signInRoutes({
     async (request) => {
       const { cursor: after, limit } = request.query;
       const { role, actor } = callerOf(request);
-      const { sessions: found, next } = await sessions.list({
+      const { sessions: listed, next } = await sessions.list({
         person: role === 'operator' ? undefined : actor.name,
         after,
         limit,
       });
-      return { sessions: found.map((session) => toView(session, request)), next_cursor: next };
+      return { sessions: listed.map((session) => toView(session, request)), next_cursor: next };
     },
   );
 

@@ -12,7 +12,10 @@ import { runId, streamQuery } from '../schemas.js';
 import type { RouteContext } from '../service.js';
 import { streamJournal } from '../streams/stream-journal.js';
 
-const SAYS: Readonly<Record<Protocol, string>> = { fcmp: 'The conversation (FCMP)', rasp: 'What was observed (RASP)' };
+const DESCRIPTIONS: Readonly<Record<Protocol, string>> = {
+  fcmp: 'The conversation (FCMP)',
+  rasp: 'Observed events (RASP)',
+};
 const PATHS: Readonly<Record<Protocol, string>> = { fcmp: 'events', rasp: 'rasp' };
 const sse = {
   description: 'id is the seq, data the event; then one event named "end".',
@@ -35,7 +38,7 @@ export async function streamRoutes({
         exposeHeadRoute: false,
         schema: {
           operationId: protocol === 'fcmp' ? 'streamEvents' : 'streamRasp',
-          summary: `${SAYS[protocol]} as it happens, from any cursor`,
+          summary: `${DESCRIPTIONS[protocol]} as it happens, from any cursor`,
           tags: ['events'],
           params: z.strictObject({ id: runId }),
           querystring: streamQuery,

@@ -50,7 +50,7 @@ interface Reading extends JournalRef {
   // The last event, if the run has ended.
   readonly endedAt: number;
   // The page for a cursor at the end of the journal.
-  readonly nothing: Page;
+  readonly emptyPage: Page;
 }
 
 export class JournalPages {
@@ -110,8 +110,8 @@ export class JournalPages {
     const run = await loadReadableSummary(this.#store, runId);
     const head = headOf(run, protocol);
     const endedAt = isTerminal(run.status) ? head : Infinity;
-    const nothing = { bytes: null, lastSeq: cursor, ended: cursor >= endedAt ? run.status : null };
-    const reading = { runId, protocol, endedAt, run, nothing };
+    const emptyPage = { bytes: null, lastSeq: cursor, ended: cursor >= endedAt ? run.status : null };
+    const reading = { runId, protocol, endedAt, run, emptyPage };
     try {
       const lines = await this.#store.readLines(runId, protocol, cursor, READ_BYTES);
       return lines === null && cursor < head
@@ -131,14 +131,14 @@ export class JournalPages {
   }
 
   // Reports the events of a damaged segment to the reader and continues after it.
-  async #skip({ runId, protocol, endedAt, run, nothing }: Reading, message: string): Promise<Page> {
+  async #skip({ runId, protocol, endedAt, run, emptyPage }: Reading, message: string): Promise<Page> {
     const piece = findDamagedPiece(
       await this.#store.listSegments(runId, protocol),
-      nothing.lastSeq,
+      emptyPage.lastSeq,
       headOf(run, protocol),
       message,
     );
-    if (!piece) return nothing;
+    if (!piece) return emptyPage;
     return {
       bytes: Buffer.from(namedFrame('damaged', piece)),
       lastSeq: piece.to_seq,
@@ -147,8 +147,8 @@ export class JournalPages {
   }
 
   #cut(lines: Lines | null, reading: Reading): Page {
-    const { endedAt, run, nothing } = reading;
-    let page: Page = nothing;
+    const { endedAt, run, emptyPage } = reading;
+    let page: Page = emptyPage;
     if (!lines) return page;
     // In reverse, because the caller needs the first page.
     for (const part of [...cutLines(lines, PAGE_BYTES)].toReversed())

@@ -20,10 +20,10 @@ export class RecentChanges {
   readonly #stopListening: readonly (() => void)[];
 
   // `idsOf` returns the ids that a commit changed.
-  constructor(store: Store, idsOf: (told: Committed) => readonly string[]) {
+  constructor(store: Store, idsOf: (commit: Committed) => readonly string[]) {
     this.#stopListening = [
-      store.onCommitted((told) => {
-        for (const id of idsOf(told)) this.#add(id);
+      store.onCommitted((commit) => {
+        for (const id of idsOf(commit)) this.#add(id);
       }),
       store.onMissed(() => this.#forget()),
     ];

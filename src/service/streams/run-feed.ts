@@ -25,7 +25,7 @@ export interface ShownFor {
 }
 
 export async function toRunView(store: Store, run: RunRecord, { now, showsWaiting }: ShownFor): Promise<RunView> {
-  const pending = run.status === 'waiting_user' ? await store.loadPending(run.run_id) : null;
+  const pending = run.status === 'waiting_user' ? await store.loadPendingInteraction(run.run_id) : null;
   return withProfile(viewRun(run, pending, now), showsWaiting ? viewProfile(run, pending) : null);
 }
 
@@ -34,7 +34,7 @@ export async function toRunSummary(
   run: RunSummary,
   { now, showsWaiting }: ShownFor,
 ): Promise<RunSummaryView> {
-  const pending = run.status === 'waiting_user' ? await store.summaries.loadPending(run.run_id) : null;
+  const pending = run.status === 'waiting_user' ? await store.summaries.loadPendingInteraction(run.run_id) : null;
   return withProfile(viewRunSummary(run, pending, now), showsWaiting ? viewProfile(run, pending) : null);
 }
 

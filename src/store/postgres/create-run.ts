@@ -56,11 +56,16 @@ function tryCreate(
   return db.transact<CreateOutcome>(look, (_, knownRows, queuedRows, workRows, crashRows) => {
     const row = knownRows?.rows[0] as RunRow | undefined;
     if (row) {
-      const found = toRunRecord(row);
+      const existing = toRunRecord(row);
       // The earlier attempt has created it.
-      if (again && found.run_id === run.run_id) return { leave: { created: true, run: found } };
+      if (again && existing.run_id === run.run_id) return { leave: { created: true, run: existing } };
       return {
-        leave: { created: false, reason: 'known', run: found, sameRequest: row.request_digest === run.request_digest },
+        leave: {
+          created: false,
+          reason: 'known',
+          run: existing,
+          sameRequest: row.request_digest === run.request_digest,
+        },
       };
     }
     const queued = (queuedRows?.rows[0] as { queued: number } | undefined)?.queued ?? 0;
@@ -199,7 +204,7 @@ interface Deletable {
   // Another run is working in its folder.
   readonly worked_in: boolean;
   // A live host runs it, or has a process that waits for its answer.
-  readonly played: boolean;
+  readonly in_use: boolean;
   // The end of its journal.
   readonly rasp_seq: number;
   readonly digest: string;
@@ -212,16 +217,16 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
     values: [runId],
     text: `SELECT request_id, status, continues, rasp_seq, digest,
     (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers,
-    (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played,
+    (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS in_use,
     EXISTS (SELECT FROM parley.runs AS other
       WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0
       AND other.status IN ('queued', 'running', 'waiting_user')) AS worked_in FROM parley.runs AS run
       WHERE run_id = $1 FOR UPDATE OF run`,
   };
-  return db.transact<DeleteOutcome>([LOCK_RUNS, look, LOCK_AUDIT, LAST_AUDIT], (_, found, head, last) => {
-    const run = found?.rows[0] as Deletable | undefined;
+  return db.transact<DeleteOutcome>([LOCK_RUNS, look, LOCK_AUDIT, LAST_AUDIT], (_, runRows, head, last) => {
+    const run = runRows?.rows[0] as Deletable | undefined;
     if (!run) return { leave: 'unknown_run' };
-    if (!isTerminal(run.status) && (!damaged || run.played)) return { leave: 'not_ended' };
+    if (!isTerminal(run.status) && (!damaged || run.in_use)) return { leave: 'not_ended' };
     if (run.worked_in || (!run.continues && run.sharers > 1)) return { leave: 'session_in_use' };
     const all = new Composition('delete:');
     keepTurns(all, runId);

@@ -109,8 +109,8 @@ export async function nextDeliveryAt(
 // For a delivery that was given up, next_at is the time of that. Only then a row remains, so only then old rows are
 // deleted.
 export async function finishDelivery(db: Database, id: string, outcome: DeliveryOutcome): Promise<boolean> {
-  const settle = async () => (await db.write(settleStatement(id, outcome))).length === 1;
-  return ifUncertain(settle, async () => (await isSettled(db, id, outcome)) || settle());
+  const update = async () => (await db.write(settleStatement(id, outcome))).length === 1;
+  return ifUncertain(update, async () => (await isSettled(db, id, outcome)) || update());
 }
 
 function settleStatement(id: string, outcome: DeliveryOutcome): Statement {

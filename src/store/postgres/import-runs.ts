@@ -24,7 +24,7 @@ import { addTokenRow, type TokenRow } from './access/token-rows.js';
 // conflict: a run with other content has the id or the request id. broken: the journal does not match its digest.
 export type ImportOutcome = 'copied' | 'known' | 'conflict' | 'broken';
 
-interface Found {
+interface StoredIds {
   readonly run_id: string;
   readonly request_id: string;
   readonly request_digest: string;
@@ -141,12 +141,12 @@ export class RunImport {
   // Null: neither the run nor its request exists here.
   async #compare({ run }: StoredRun): Promise<'known' | 'conflict' | null> {
     const requestId = toText(run.request_id);
-    const found = await this.#query<Found>(
+    const rows = await this.#query<StoredIds>(
       'SELECT run_id, request_id, request_digest, rasp_seq, digest FROM parley.runs WHERE run_id = $1 OR ' +
         'request_id = $2',
       [run.run_id, requestId],
     );
-    const [here] = found;
+    const [here] = rows;
     if (here === undefined) return null;
     if (here.run_id !== run.run_id || here.request_id !== requestId || here.request_digest !== run.request_digest)
       return 'conflict';

@@ -73,14 +73,15 @@ export async function listInteractions(db: Database, runId: string): Promise<Int
 
 // Returns up to `limit` questions, however many damaged ones are skipped.
 export async function listPending(db: Database, filter: PendingFilter): Promise<InteractionRecord[]> {
-  const found: InteractionRecord[] = [];
+  const interactions: InteractionRecord[] = [];
   for (let { after } = filter; ;) {
     const rows = await db.read<InteractionRow>(
       selectPending('pending', SELECT_INTERACTIONS, { ...filter, ...(after ? { after } : {}) }),
     );
-    for (const interaction of readableInteractions(rows)) if (found.length < filter.limit) found.push(interaction);
+    for (const interaction of readableInteractions(rows))
+      if (interactions.length < filter.limit) interactions.push(interaction);
     after = rows.at(-1);
-    if (rows.length < filter.limit || found.length === filter.limit) return found;
+    if (rows.length < filter.limit || interactions.length === filter.limit) return interactions;
   }
 }
 

@@ -33,12 +33,12 @@ export class PostgresSummaries implements SummaryReader {
   }
 
   async listRuns(filter: RunFilter): Promise<RunSummary[]> {
-    const found: RunSummary[] = [];
+    const summaries: RunSummary[] = [];
     for (const row of await this.#db.read<RunSummaryRow>(selectRuns('summarise-runs', SELECT_RUNS, filter))) {
       const run = await this.#run(row);
-      if (run) found.push(run);
+      if (run) summaries.push(run);
     }
-    return found;
+    return summaries;
   }
 
   async loadRun(runId: string): Promise<RunSummary | null> {
@@ -58,17 +58,17 @@ export class PostgresSummaries implements SummaryReader {
   }
 
   async listPending(filter: PendingFilter): Promise<InteractionSummary[]> {
-    const found: InteractionSummary[] = [];
+    const summaries: InteractionSummary[] = [];
     for (let { after } = filter; ;) {
       const rows = await this.#db.read<InteractionSummaryRow>(
         selectPending('summarise-pending', SELECT_INTERACTIONS, { ...filter, ...(after ? { after } : {}) }),
       );
       for (const row of rows) {
         const interaction = await unlessDamaged(this.#interaction(row));
-        if (interaction && found.length < filter.limit) found.push(interaction);
+        if (interaction && summaries.length < filter.limit) summaries.push(interaction);
       }
       after = rows.at(-1);
-      if (rows.length < filter.limit || found.length === filter.limit) return found;
+      if (rows.length < filter.limit || summaries.length === filter.limit) return summaries;
     }
   }
 
@@ -76,7 +76,7 @@ export class PostgresSummaries implements SummaryReader {
     return this.#find('id', interactionId);
   }
 
-  async loadPending(runId: string): Promise<InteractionSummary | null> {
+  async loadPendingInteraction(runId: string): Promise<InteractionSummary | null> {
     return this.#find('pending', runId);
   }
 

@@ -76,7 +76,7 @@ export interface PostgresStoreOptions {
   readonly checkMs?: number;
 }
 
-type Told = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'decides_at' | 'resolved' | 'deleted'>;
+type Notification = Pick<Committed, 'run_id' | 'journal' | 'status' | 'asked' | 'decides_at' | 'resolved' | 'deleted'>;
 
 export class PostgresStore implements Store {
   readonly isComplete = false;
@@ -109,10 +109,10 @@ export class PostgresStore implements Store {
       checkMs,
       onHint: (commit) => this.#tell(commit),
       onMissed: () => {
-        for (const listener of this.#missed) attempt(listener);
+        for (const listener of this.#missed) ignoreErrors(listener);
       },
       onAccess: () => {
-        for (const listener of this.#accessChanged) attempt(listener);
+        for (const listener of this.#accessChanged) ignoreErrors(listener);
       },
     });
   }
@@ -137,7 +137,7 @@ export class PostgresStore implements Store {
   async append(append: RunAppend): Promise<AppendOutcome> {
     const { run_id, lines, before, after, create } = append;
     const rows = rowsOf(before, after);
-    const told: Told = {
+    const notification: Notification = {
       run_id,
       journal: lines,
       status: rows?.reached,
@@ -152,7 +152,7 @@ export class PostgresStore implements Store {
       createHint: created ? writeHint(this.#instance, created) : '',
     };
     const { created: isCreated, ...outcome } = await this.#telling(
-      told,
+      notification,
       (hint) => appendToRun(this.database, writer, append, hint),
       ({ committed }) => committed,
     );
@@ -178,11 +178,15 @@ export class PostgresStore implements Store {
   }
 
   // Other hosts get the hint; our own listeners are called here.
-  async #telling<T>(told: Told, work: (hint: string) => Promise<T>, isDone: (outcome: T) => boolean): Promise<T> {
-    const begun = performance.now();
-    const outcome = await work(writeHint(this.#instance, told));
-    if (isDone(outcome)) this.#own?.add(told.run_id);
-    if (isDone(outcome)) this.#tell({ ...told, origin: 'here', ms: performance.now() - begun });
+  async #telling<T>(
+    notification: Notification,
+    work: (hint: string) => Promise<T>,
+    isDone: (outcome: T) => boolean,
+  ): Promise<T> {
+    const startedAt = performance.now();
+    const outcome = await work(writeHint(this.#instance, notification));
+    if (isDone(outcome)) this.#own?.add(notification.run_id);
+    if (isDone(outcome)) this.#tell({ ...notification, origin: 'here', ms: performance.now() - startedAt });
     return outcome;
   }
 
@@ -203,7 +207,7 @@ export class PostgresStore implements Store {
   }
 
   #tell(commit: Committed): void {
-    for (const listener of this.#listeners) attempt(() => listener(commit));
+    for (const listener of this.#listeners) ignoreErrors(() => listener(commit));
   }
 
   async loadRun(runId: string): Promise<RunRecord | null> {
@@ -211,15 +215,19 @@ export class PostgresStore implements Store {
   }
 
   async salvageRun(runId: string): Promise<SalvagedRun | null> {
-    const found = await loadForSalvage(this.database, runId);
+    const salvaged = await loadForSalvage(this.database, runId);
     return (
-      found &&
-      salvage({ ...found, loadInteraction: (id) => this.loadInteraction(id), loadHandle: (id) => this.loadHandle(id) })
+      salvaged &&
+      salvage({
+        ...salvaged,
+        loadInteraction: (id) => this.loadInteraction(id),
+        loadHandle: (id) => this.loadHandle(id),
+      })
     );
   }
 
-  async findInHome(home: string, but: string): Promise<string | null> {
-    return findInHome(this.database, home, but);
+  async findInHome(home: string, except: string): Promise<string | null> {
+    return findInHome(this.database, home, except);
   }
 
   async findAtWork(cwd: string): Promise<string | null> {
@@ -294,15 +302,15 @@ export class PostgresStore implements Store {
     return findInteraction(this.database, 'by-id', interactionId);
   }
 
-  async loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
+  async loadInteractionByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
     return findInteraction(this.database, 'by-key', runId, toText(idempotencyKey));
   }
 
-  async loadPending(runId: string): Promise<InteractionRecord | null> {
+  async loadPendingInteraction(runId: string): Promise<InteractionRecord | null> {
     return findInteraction(this.database, 'pending', runId);
   }
 
-  async loadLatest(runId: string): Promise<InteractionRecord | null> {
+  async loadLatestInteraction(runId: string): Promise<InteractionRecord | null> {
     return findInteraction(this.database, 'latest', runId);
   }
 
@@ -386,7 +394,7 @@ export class PostgresStore implements Store {
 }
 
 // The commit is done, whatever the listener does.
-function attempt(tell: () => void): void {
+function ignoreErrors(tell: () => void): void {
   try {
     tell();
   } catch {

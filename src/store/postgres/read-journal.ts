@@ -8,8 +8,8 @@ import type { Reader } from './connection/database.js';
 const PAGE_ROWS = 64;
 const PAGE_BYTES = 1024 * 1024;
 
-const PAGE = `SELECT seq_from, seq_to, body, found FROM (
-  SELECT seq_from, seq_to, body, count(*) OVER () AS found,
+const PAGE = `SELECT seq_from, seq_to, body, total FROM (
+  SELECT seq_from, seq_to, body, count(*) OVER () AS total,
     sum(octet_length(body)) OVER (ORDER BY seq_from) - octet_length(body) AS before
   FROM (SELECT seq_from, seq_to, body FROM parley.segments
     WHERE run_id = $1 AND protocol = $2 AND seq_to >= $3::bigint AND seq_from <= $4::bigint AND ts_to >= $5::bigint
@@ -30,14 +30,14 @@ export async function* readSegments(
   const { toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER } = range;
   let from = range.fromSeq ?? 1;
   for (;;) {
-    const page = await db.read<Segment & { found: number }>({
+    const page = await db.read<Segment & { total: number }>({
       name: 'segments',
       text: PAGE,
       values: [runId, protocol, from, toSeq, fromTs, toTs, bytes],
     });
     yield* page;
     const last = page.at(-1);
-    if (last === undefined || (page.length === last.found && last.found < PAGE_ROWS)) return;
+    if (last === undefined || (page.length === last.total && last.total < PAGE_ROWS)) return;
     from = last.seq_to + 1;
   }
 }
@@ -47,7 +47,7 @@ export async function readTexts(db: Reader, runId: string, protocol: Protocol, r
   for await (const segment of readSegments(db, runId, protocol, range)) {
     if (!picker.add(segment)) break;
   }
-  return picker.found;
+  return picker.texts;
 }
 
 export async function readLines(
@@ -67,7 +67,7 @@ export async function readLines(
   )) {
     if (!gatherer.add(segment)) break;
   }
-  return gatherer.take();
+  return gatherer.drain();
 }
 
 const STORED = `SELECT seq_from, seq_to, ts_from, ts_to, body FROM (

@@ -54,11 +54,11 @@ export async function loadRequest(db: Database, requestId: string): Promise<{ ru
   return row ? { run: toRunRecord(row), digest: row.request_digest } : null;
 }
 
-export async function findInHome(db: Database, home: string, but: string): Promise<string | null> {
+export async function findInHome(db: Database, home: string, except: string): Promise<string | null> {
   const [row] = await db.read<{ run_id: string }>({
     name: 'find-in-home',
     text: 'SELECT run_id FROM parley.runs WHERE home = $1 AND run_id <> $2 ORDER BY run_id LIMIT 1',
-    values: [toText(home), but],
+    values: [toText(home), except],
   });
   return row?.run_id ?? null;
 }

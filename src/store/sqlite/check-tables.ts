@@ -64,15 +64,15 @@ const OLDEST_TABLE = 'request_interactive_runtime';
 
 export function checkTables(db: Database): void {
   for (const [table, columns] of Object.entries(TABLES)) {
-    const found = tell(
+    const actual = tell(
       db,
       `SELECT tell_value(column.name || ':' || column.type || iif(column."notnull", '!', '') || iif(column.pk,
         '#' || column.pk, ''))
         FROM sqlite_master AS the JOIN pragma_table_info(the.name) AS column WHERE the.type = 'table'
         AND the.name = '${table}'`,
     );
-    if (found.toSorted().join(' ') !== columns.split(' ').toSorted().join(' '))
-      throw damaged(found.length === 0 ? phrase('table_missing', { table }) : phrase('table_columns', { table }));
+    if (actual.toSorted().join(' ') !== columns.split(' ').toSorted().join(' '))
+      throw damaged(actual.length === 0 ? phrase('table_missing', { table }) : phrase('table_columns', { table }));
   }
   const indexes = new Set(tell(db, `SELECT tell_value(name) FROM sqlite_master WHERE type = 'index'`));
   const missing = INDEXES.find((name) => !indexes.has(name));

@@ -40,7 +40,7 @@ export interface Writer {
 }
 
 export async function openDataDir(path: string, writer: Writer): Promise<DataDir> {
-  return usable(path, async () => {
+  return withDataDirErrors(path, async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const real = realpathSync(path);
     const lock = await takeLock(path, writer);
@@ -66,7 +66,7 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
 
 // For callers that store only files there. Returns the function that releases the lock.
 export async function lockDataDir(path: string, writer: Writer): Promise<() => void> {
-  return usable(path, async () => {
+  return withDataDirErrors(path, async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     const lock = await takeLock(path, writer);
     return () => release(lock);
@@ -154,7 +154,7 @@ function describeWriter(writer: Writer | null): Phrase {
 
 // Opens the store read-only beside the writer; null if there is none yet.
 export async function openForReading(path: string): Promise<DataDir | null> {
-  return usable(path, async () => {
+  return withDataDirErrors(path, async () => {
     const file = join(path, 'parley.db');
     if (!existsSync(file)) return null;
     const db = await openReadOnly(file);
@@ -177,7 +177,7 @@ export async function openForReading(path: string): Promise<DataDir | null> {
 
 // Structural damage of the database file as SQLite reports it; empty: none. Reads the whole file.
 export async function checkIntegrity(path: string): Promise<string[]> {
-  return usable(path, async () => {
+  return withDataDirErrors(path, async () => {
     const db = await openDatabase(join(path, 'parley.db'), { readOnly: true });
     try {
       return tell(db, 'SELECT tell_value(quick_check) FROM pragma_quick_check')
@@ -200,7 +200,7 @@ export interface AccessDir {
 export async function openAccess(path: string, writer: Writer): Promise<AccessDir> {
   const file = join(path, 'parley.db');
   if (!existsSync(file)) return openDataDir(path, writer);
-  return usable(path, async () => {
+  return withDataDirErrors(path, async () => {
     const reader = await openDatabase(file, { readOnly: true });
     let version: number;
     try {
@@ -228,7 +228,7 @@ function isBusy(error: unknown): boolean {
 }
 
 // Turns errors of the system and of SQLite into one error with a code and the path.
-export async function usable<T>(path: string, open: () => Promise<T>): Promise<T> {
+export async function withDataDirErrors<T>(path: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {

@@ -5,7 +5,7 @@ import { damageText } from '../../kernel/damage-texts.js';
 import { DamagedDataError } from '../../kernel/stored-json.js';
 import type { InteractionRow } from '../rows.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
-import { usable } from './data-dir.js';
+import { withDataDirErrors } from './data-dir.js';
 import { checkTables } from './check-tables.js';
 import { checkVersion, climb, NEWEST_VERSION } from './migrate.js';
 import { openDatabase, type Database } from './open-database.js';
@@ -42,7 +42,7 @@ export class RunExport {
   }
 
   static open(path: string): Promise<RunExport> {
-    return usable(path, async () => new RunExport(await openAsNewest(join(path, 'parley.db'))));
+    return withDataDirErrors(path, async () => new RunExport(await openAsNewest(join(path, 'parley.db'))));
   }
 
   count(): number {

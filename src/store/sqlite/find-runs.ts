@@ -9,17 +9,17 @@ export function findAtWorkIn(db: Database, home: string | null): string | null {
   return row?.run_id ?? null;
 }
 
-export function findInHome(db: Database, home: string | null, but: string): string | null {
+export function findInHome(db: Database, home: string | null, except: string): string | null {
   const row = db
     .prepare(`SELECT run_id FROM runs WHERE home = ? AND run_id <> ? ORDER BY run_id LIMIT 1`)
-    .get(home, but) as { run_id: string } | undefined;
+    .get(home, except) as { run_id: string } | undefined;
   return row?.run_id ?? null;
 }
 
-export function findAtWork(db: Database, cwd: string, but = ''): string | null {
+export function findAtWork(db: Database, cwd: string, except = ''): string | null {
   const row = db
     .prepare(`SELECT run_id FROM runs WHERE status IN ('queued', 'running', 'waiting_user')
     AND cwd = ? AND run_id <> ? ORDER BY run_id LIMIT 1`)
-    .get(cwd, but) as { run_id: string } | undefined;
+    .get(cwd, except) as { run_id: string } | undefined;
   return row?.run_id ?? null;
 }

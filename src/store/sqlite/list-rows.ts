@@ -41,12 +41,13 @@ export function selectRuns(
 
 // Returns up to the limit, however many damaged rows are skipped.
 export function listPending(db: Database, filter: PendingFilter): InteractionRecord[] {
-  const found: InteractionRecord[] = [];
+  const interactions: InteractionRecord[] = [];
   for (let { after } = filter; ;) {
     const rows = selectPending(db, '*', { ...filter, ...(after ? { after } : {}) }) as InteractionRow[];
-    for (const interaction of readableInteractions(rows)) if (found.length < filter.limit) found.push(interaction);
+    for (const interaction of readableInteractions(rows))
+      if (interactions.length < filter.limit) interactions.push(interaction);
     after = rows.at(-1);
-    if (rows.length < filter.limit || found.length === filter.limit) return found;
+    if (rows.length < filter.limit || interactions.length === filter.limit) return interactions;
   }
 }
 
@@ -90,9 +91,9 @@ export function nextDecision(db: Database, except: readonly string[]): Interacti
 function conditions(
   asked: readonly (false | readonly [condition: string, ...values: (string | number)[]])[],
 ): [where: string, values: (string | number)[]] {
-  const given = asked.filter((each) => each !== false);
+  const active = asked.filter((each) => each !== false);
   return [
-    given.length === 0 ? '' : `WHERE ${given.map(([condition]) => condition).join(' AND ')}`,
-    given.flatMap(([, ...values]) => values),
+    active.length === 0 ? '' : `WHERE ${active.map(([condition]) => condition).join(' AND ')}`,
+    active.flatMap(([, ...values]) => values),
   ];
 }

@@ -39,15 +39,15 @@ export class SqliteSummaries implements SummaryReader {
 
   async listRuns(filter: RunFilter): Promise<RunSummary[]> {
     const sized = selectRuns(this.#db, 'run_id AS id, octet_length(spec_json) AS bytes', filter) as Sized[];
-    const found: RunSummary[] = [];
+    const summaries: RunSummary[] = [];
     for await (const row of this.#rows<RunSummaryRow>(
       sized,
       `SELECT ${RUN} FROM runs WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY run_id DESC`,
     )) {
       const run = await this.#run(row);
-      if (run) found.push(run);
+      if (run) summaries.push(run);
     }
-    return found;
+    return summaries;
   }
 
   async loadRun(runId: string): Promise<RunSummary | null> {
@@ -62,7 +62,7 @@ export class SqliteSummaries implements SummaryReader {
   }
 
   async listPending(filter: PendingFilter): Promise<InteractionSummary[]> {
-    const found: InteractionSummary[] = [];
+    const summaries: InteractionSummary[] = [];
     for (let { after } = filter; ;) {
       const sized = selectPending(
         this.#db,
@@ -73,10 +73,10 @@ export class SqliteSummaries implements SummaryReader {
         FROM json_each(?)) AND state = 'pending' ORDER BY asked_at, interaction_id`;
       for await (const row of this.#rows<InteractionSummaryRow>(sized, query)) {
         const interaction = await unlessDamaged(this.#interaction(row));
-        if (interaction && found.length < filter.limit) found.push(interaction);
+        if (interaction && summaries.length < filter.limit) summaries.push(interaction);
       }
       after = sized.at(-1);
-      if (sized.length < filter.limit || found.length === filter.limit) return found;
+      if (sized.length < filter.limit || summaries.length === filter.limit) return summaries;
     }
   }
 
@@ -84,7 +84,7 @@ export class SqliteSummaries implements SummaryReader {
     return this.#find('interaction_id = ?', interactionId);
   }
 
-  async loadPending(runId: string): Promise<InteractionSummary | null> {
+  async loadPendingInteraction(runId: string): Promise<InteractionSummary | null> {
     return this.#find(`run_id = ? AND state = 'pending'`, runId);
   }
 

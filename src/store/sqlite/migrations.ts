@@ -45,13 +45,13 @@ const RUNTIME_TABLE = `CREATE TABLE request_interactive_runtime (
 function migrateInteractiveRuntime(db: Database): void {
   const info = `SELECT tell_value(name || ':' || type || ':' || iif(pk, '', "notnull") || ':' || pk)
     FROM pragma_table_info('request_interactive_runtime')`;
-  const found = tell(db, info);
-  const columns = new Set(found.map((column) => column.split(':')[0]));
-  if (found.length === 0) {
+  const existing = tell(db, info);
+  const columns = new Set(existing.map((column) => column.split(':')[0]));
+  if (existing.length === 0) {
     db.exec(RUNTIME_TABLE);
     return;
   }
-  if (found.join(' ') === RUNTIME_COLUMNS) return;
+  if (existing.join(' ') === RUNTIME_COLUMNS) return;
   const has = (name: string, otherwise: string) => (columns.has(name) ? name : otherwise);
   db.exec('ALTER TABLE request_interactive_runtime RENAME TO request_interactive_runtime_old');
   db.exec(RUNTIME_TABLE);
@@ -172,7 +172,7 @@ UPDATE runs SET waited_ms = COALESCE((
 `);
 }
 
-// What is there stays as it is.
+// Existing data stays unchanged.
 function addPacking(db: Database): void {
   db.exec('ALTER TABLE segments ADD COLUMN packed INTEGER NOT NULL DEFAULT 0');
 }
@@ -201,8 +201,8 @@ UPDATE request_interactive_runtime SET effective_session_timeout_sec = ${validTi
 `);
 }
 
-// Secrets are here as SHA-256 only. The journal's triggers stop mistakes; `parley audit --verify` detects what was
-// changed past them.
+// Secrets are stored as SHA-256 only. The journal's triggers prevent mistakes; `parley audit --verify` detects changes
+// that bypass them.
 function createAccess(db: Database): void {
   db.exec(`
 CREATE TABLE sessions (

@@ -1,5 +1,5 @@
-// Opens the database to read, beside whoever writes it, also where nothing can be written. SQLite keeps an index of the
-// write-ahead log in a file beside the database, which it cannot make on a read-only file system: without a log that
+// Opens the database for reading, while another process may write it, and also on a read-only file system. SQLite keeps
+// an index of the write-ahead log in a file next to the database, which it cannot create there; without a log that
 // index is not needed.
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';

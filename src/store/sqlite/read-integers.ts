@@ -23,7 +23,7 @@ function tolerate(statement: Statement): Statement {
     statement.setReadBigInts(true);
     readsBigInts = true;
   };
-  const read = <T>(work: () => T, convert: (found: T) => T): T => {
+  const read = <T>(work: () => T, convert: (value: T) => T): T => {
     try {
       return readsBigInts ? convert(work()) : work();
     } catch (error) {

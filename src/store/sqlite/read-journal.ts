@@ -33,7 +33,7 @@ export function prepareRead(db: Database): ReadJournal {
     ) as Iterable<Segment & PackedBody>) {
       if (!picker.add({ ...segment, body: unpackBody(segment) })) break;
     }
-    return picker.found;
+    return picker.texts;
   };
 }
 
@@ -64,7 +64,7 @@ export function prepareReadLines(db: Database): ReadLines {
     >) {
       if (!gatherer.add({ ...segment, body: unpack(runId, protocol, segment) })) break;
     }
-    return gatherer.take();
+    return gatherer.drain();
   };
 }
 

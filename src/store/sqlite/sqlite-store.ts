@@ -286,8 +286,8 @@ export class SqliteStore implements Store {
     return salvageRun(this.#db, this, runId);
   }
 
-  async findInHome(home: string, but: string): Promise<string | null> {
-    return findInHome(this.#db, home, but);
+  async findInHome(home: string, except: string): Promise<string | null> {
+    return findInHome(this.#db, home, except);
   }
 
   async findAtWork(cwd: string): Promise<string | null> {
@@ -350,7 +350,7 @@ export class SqliteStore implements Store {
     return this.#interaction('interaction_id = ?', interactionId);
   }
 
-  async loadByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
+  async loadInteractionByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
     const row = this.#db
       .prepare(`SELECT * FROM interactions WHERE run_id = ?
       AND iif(json_valid(resolution_json), json_extract(resolution_json, '$.idempotency_key'), NULL) = ?`)
@@ -358,11 +358,11 @@ export class SqliteStore implements Store {
     return row ? toInteraction(row) : null;
   }
 
-  async loadPending(runId: string): Promise<InteractionRecord | null> {
+  async loadPendingInteraction(runId: string): Promise<InteractionRecord | null> {
     return this.#interaction(`run_id = ? AND state = 'pending'`, runId);
   }
 
-  async loadLatest(runId: string): Promise<InteractionRecord | null> {
+  async loadLatestInteraction(runId: string): Promise<InteractionRecord | null> {
     return this.#interaction(
       'run_id = ? ORDER BY attempt_number DESC, asked_at DESC, interaction_id DESC LIMIT 1',
       runId,

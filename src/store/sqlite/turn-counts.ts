@@ -68,22 +68,22 @@ export function listDeletedTurns(db: Database): DeletedCount[] {
 
 // The sum of one run is exact or fails: verify compares it with the events.
 export function sumTurns(db: Database, runId: string | undefined): ProfileTotals[] {
-  const given = runId === undefined ? [] : [runId];
+  const parameters = runId === undefined ? [] : [runId];
   const only = runId === undefined ? '1' : 'run_id = ?';
   const sum = (value: string): string => `SUM(${runId === undefined ? countOf(value) : value})`;
   const sums = db
     .prepare(`SELECT engine, profile, COUNT(*) AS turns, ${sum('units')} AS units, ${sum('parsed')} AS parsed,
       ${sum('fallbacks')} AS fallbacks
     FROM turns WHERE ${only} GROUP BY engine, profile`)
-    .all(...given) as unknown as TurnSum[];
+    .all(...parameters) as unknown as TurnSum[];
   const warnings = db
     .prepare(`SELECT engine, profile, warning.key AS name, ${sum('warning.value')} AS count
     FROM turns, ${runId === undefined ? WARNINGS : 'json_each(warnings_json)'} AS warning WHERE ${only}
       GROUP BY engine, profile, name`)
-    .all(...given) as unknown as NamedCount[];
+    .all(...parameters) as unknown as NamedCount[];
   const unknown = db
     .prepare(`SELECT engine, profile, reason_code AS name, COUNT(*) AS count
     FROM turns WHERE completion = 'unknown' AND ${only} GROUP BY engine, profile, name`)
-    .all(...given) as unknown as NamedCount[];
+    .all(...parameters) as unknown as NamedCount[];
   return addUpTurns({ sums, warnings, unknown, deleted: runId === undefined ? listDeletedTurns(db) : [] });
 }

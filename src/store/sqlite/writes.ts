@@ -27,11 +27,11 @@ export class Writes {
   // The work is synchronous and either does all of its part or throws; it is done again where others kept it from being
   // stored. `told` is called before anything else is written, with the time since it was asked for.
   // `bytes` is about how much it writes.
-  add<T>(work: () => T, told: (result: T, ms: number) => void = () => {}, bytes = 0): Promise<T> {
+  add<T>(work: () => T, onCommitted: (result: T, ms: number) => void = () => {}, bytes = 0): Promise<T> {
     const asked = performance.now();
     return new Promise((resolve, fail) => {
       const done = (result: unknown) => {
-        told(result as T, performance.now() - asked);
+        onCommitted(result as T, performance.now() - asked);
         resolve(result as T);
       };
       if (this.#waiting.push({ work, done, fail, bytes }) === 1) setImmediate(() => this.#writeGroups());

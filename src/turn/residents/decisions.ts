@@ -26,7 +26,7 @@ export class Decisions {
   }
 
   // The decision that this turn was started with; null if the question was no approval.
-  get given(): Decision | null {
+  get decision(): Decision | null {
     const { answered } = this.#context;
     return answered?.question.kind === 'approval'
       ? (asObject(answered.resolution?.response)?.decision as Decision)
@@ -44,7 +44,7 @@ export class Decisions {
     const { digest, action } = answered?.question ?? {};
     if (
       answered?.resolution &&
-      this.given !== null &&
+      this.decision !== null &&
       typeof digest === 'string' &&
       this.#carriesOver(asObject(action))
     )

@@ -24,7 +24,7 @@ export async function failWaiting(
 ): Promise<boolean> {
   for (;;) {
     const run = await deps.store.loadRun(runId);
-    const pending = await deps.store.loadPending(runId);
+    const pending = await deps.store.loadPendingInteraction(runId);
     if (run?.status !== 'waiting_user' || pending?.interaction_id !== interactionId) return false;
     const outcome = await applyRunEvent(deps, run, {
       event: 'turn.failed',

@@ -1,5 +1,5 @@
 // Runs a turn of a resident engine: gives the answer to the process that waits for it, or starts a process that
-// continues the session; then reads its output until the turn is over or it asks for a person.
+// continues the session; then reads its output until the turn has ended or needs a person.
 import { createHash } from 'node:crypto';
 import type { EngineCommand } from '../../engines/engine.js';
 import type { NativeRequest } from '../../engines/native-request.js';
@@ -22,7 +22,7 @@ import { Decisions } from './decisions.js';
 import { summariseParser } from '../parser-summary.js';
 import { writeCommand } from '../process-turn.js';
 import { prepareTurn } from '../prepare-turn.js';
-import type { Residents, Waiter } from './residents.js';
+import type { Residents, IdleResident } from './residents.js';
 import { runFolder } from '../../journal/run-folder.js';
 import { logsOf, readEnds, readLog, slice, syncLog, type LogEnds, type LogPaths } from '../../journal/turn-logs.js';
 import { PROCESS_LOST } from './lost-process.js';
@@ -44,7 +44,7 @@ export interface ResidentTurnInput {
   readonly command: EngineCommand;
   readonly program: readonly string[];
   // The process that was kept for the answer; null if there is none.
-  readonly waiter: Waiter | null;
+  readonly idleResident: IdleResident | null;
   readonly residents: Residents;
 }
 
@@ -67,9 +67,9 @@ export async function runResidentTurn(context: TurnContext, input: ResidentTurnI
 
 // One turn (one attempt of a run) with a resident engine. Its states:
 //
-//   starting   `#dropUselessWaiter`, `#start`. A process that waited for the answer of this turn (`input.waiter`) is
-//              used if it still waits; otherwise it is closed and a new process continues the session. Ends with a
-//              resident, or with a run that fails before anything was sent.
+//   starting   `#closeUnusableResident`, `#start`. A process that waited for the answer of this turn
+//              (`input.idleResident`) is used if it still waits; otherwise it is closed and a new process continues
+//              the session. Ends with a resident, or with a run that fails before anything was sent.
 //   speaking   `#speak`. Sends the answer to the open request, or a prompt that begins a turn of the engine. Output
 //              that arrives meanwhile waits in the feed of the resident.
 //   listening  `#listen`. Handles each line: events are written, requests of the engine are refused, answered by a
@@ -123,11 +123,11 @@ class ResidentTurn {
     this.#isNeeded = waitPolicyOf(run.spec).needsProcess;
     this.#at = begin.stdout;
     this.#logs = logsOf(context.engine, runFolder(context.deps.dataDir, run.run_id), run.attempt_number);
-    this.#memory = input.waiter?.memory ?? newMemory(context.handle?.handle_value ?? null);
+    this.#memory = input.idleResident?.memory ?? newMemory(context.handle?.handle_value ?? null);
     this.#parser = createTurnParser(context.engine, context.version, { at: begin, memory: this.#memory });
     this.#clocks = new TurnClocks(context);
     this.#decisions = new Decisions(context);
-    this.#resident = input.waiter?.resident ?? null;
+    this.#resident = input.idleResident?.resident ?? null;
   }
 
   async abandon(): Promise<void> {
@@ -136,14 +136,14 @@ class ResidentTurn {
   }
 
   async run(): Promise<RunRecord> {
-    await this.#dropUselessWaiter();
+    await this.#closeUnusableResident();
     // The session existed only in that process.
     if (this.#resident === null && this.#isNeeded && this.#context.handle !== null) {
       await this.#context.writer.close();
       return failTurn(this.#context, PROCESS_LOST);
     }
     // The process that asked has exited, so there is nothing to cancel in it.
-    if (this.#resident === null && this.#decisions.given === 'cancel') {
+    if (this.#resident === null && this.#decisions.decision === 'cancel') {
       this.#decisions.stop();
       return this.#conclude(null, UNKNOWN_EXIT);
     }
@@ -179,11 +179,15 @@ class ResidentTurn {
   }
 
   // Closes a process that no longer waits for this answer; another one continues the session.
-  async #dropUselessWaiter(): Promise<void> {
-    const { waiter } = this.#input;
-    if (!waiter || (waiter.resident.isAlive && (waiter.request === null || waiter.resident.waitsFor(waiter.request))))
+  async #closeUnusableResident(): Promise<void> {
+    const { idleResident } = this.#input;
+    if (
+      !idleResident ||
+      (idleResident.resident.isAlive &&
+        (idleResident.request === null || idleResident.resident.waitsFor(idleResident.request)))
+    )
       return;
-    await waiter.resident.close();
+    await idleResident.resident.close();
     this.#resident = null;
   }
 
@@ -250,8 +254,8 @@ class ResidentTurn {
   // Sends the answer that the process waits for, or begins a turn of the engine.
   async #speak(resident: Resident): Promise<void> {
     const { answered } = this.#context;
-    const { waiter } = this.#input;
-    const request = waiter?.resident === resident ? waiter.request : null;
+    const { idleResident } = this.#input;
+    const request = idleResident?.resident === resident ? idleResident.request : null;
     const resolution = answered?.resolution;
     if (request && resolution) return this.#answerWaiting(resident, request, resolution);
     this.#decisions.store();
@@ -281,7 +285,7 @@ class ResidentTurn {
     );
   }
 
-  // Returns the request that a person must answer; null if the turn is over or the process has exited.
+  // Returns the request that a person must answer; null if the turn has ended or the process has exited.
   async #listen(resident: Resident): Promise<NativeRequest | null> {
     for await (const line of resident.lines(this.#at, this.#stop.signal)) {
       this.#clocks.silence.hold();
@@ -378,7 +382,7 @@ class ResidentTurn {
   // Asks one question at a time: the next attempt asks the next one.
   #evidence(asked: NativeRequest | null): TurnEvidence {
     const evidence = this.#parser.evidence();
-    const continues = this.#resident !== null && this.#resident === this.#input.waiter?.resident;
+    const continues = this.#resident !== null && this.#resident === this.#input.idleResident?.resident;
     const trouble = this.#trouble === null ? null : classifyFailure(this.#trouble);
     const requested = new Set(this.#parser.openRequests.map(({ question }) => question));
     const unanswered = this.#parser.openRequests.flatMap(({ question }) => question ?? []);

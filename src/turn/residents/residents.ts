@@ -12,7 +12,7 @@ export interface ResidentLimits {
   readonly max: number;
 }
 
-export interface Waiter {
+export interface IdleResident {
   readonly resident: Resident;
   readonly memory: ReaderMemory;
   // The request that it waits for, if it asked in the middle of its turn.
@@ -22,7 +22,7 @@ export interface Waiter {
 }
 
 interface Kept {
-  readonly waiter: Waiter;
+  readonly idleResident: IdleResident;
   readonly stopTimer: () => void;
   // Set while the process is being ended; resolves when everything of it has exited.
   ending: Promise<void> | null;
@@ -59,21 +59,21 @@ export class Residents {
     return [...this.#kept.keys()];
   }
 
-  keep(runId: string, waiter: Waiter): void {
-    const stopTimer = waiter.isNeeded
+  keep(runId: string, idleResident: IdleResident): void {
+    const stopTimer = idleResident.isNeeded
       ? () => {}
       : this.#timers.set(this.#limits.parkAfterMs, () => void this.end(runId));
-    const kept: Kept = { waiter, stopTimer, ending: null };
+    const kept: Kept = { idleResident, stopTimer, ending: null };
     this.#kept.set(runId, kept);
     const over = new AbortController();
     this.#watchForgetting(runId, kept, over.signal);
-    void waiter.resident.ended.then(() => {
+    void idleResident.resident.ended.then(() => {
       stopTimer();
       over.abort();
       if (this.#kept.get(runId) !== kept) return;
       this.#kept.delete(runId);
       this.#onEnded(runId);
-      if (waiter.isNeeded && kept.ending === null) this.#onLost(runId);
+      if (idleResident.isNeeded && kept.ending === null) this.#onLost(runId);
     });
     this.#makeRoom();
   }
@@ -81,7 +81,7 @@ export class Residents {
   // Ends a process that no longer waits for its answer, because nobody reads its output; another process will get the
   // answer. A needed process is kept.
   #watchForgetting(runId: string, kept: Kept, signal: AbortSignal): void {
-    const { resident, request, isNeeded } = kept.waiter;
+    const { resident, request, isNeeded } = kept.idleResident;
     if (request === null || isNeeded) return;
     void resident.forgets(request, signal).then(
       () => void (!signal.aborted && this.#kept.get(runId) === kept && this.end(runId)),
@@ -95,12 +95,12 @@ export class Residents {
   }
 
   // Includes a process that is being ended.
-  waiterOf(runId: string): Waiter | null {
-    return this.#kept.get(runId)?.waiter ?? null;
+  idleResidentOf(runId: string): IdleResident | null {
+    return this.#kept.get(runId)?.idleResident ?? null;
   }
 
   // Hands the process to a turn. Resolves to null if the run has none, once every process of an earlier one has exited.
-  async claim(runId: string): Promise<Waiter | null> {
+  async claim(runId: string): Promise<IdleResident | null> {
     const kept = this.#kept.get(runId);
     if (!kept) return null;
     if (kept.ending) {
@@ -109,7 +109,7 @@ export class Residents {
     }
     kept.stopTimer();
     this.#kept.delete(runId);
-    return kept.waiter;
+    return kept.idleResident;
   }
 
   // Resolves when the run has no process.
@@ -117,7 +117,7 @@ export class Residents {
     const kept = this.#kept.get(runId);
     if (!kept) return;
     kept.stopTimer();
-    kept.ending ??= kept.waiter.resident.close().then(() => {
+    kept.ending ??= kept.idleResident.resident.close().then(() => {
       if (this.#kept.get(runId) !== kept) return;
       this.#kept.delete(runId);
       this.#onEnded(runId);
@@ -130,7 +130,9 @@ export class Residents {
   }
 
   #makeRoom(): void {
-    const parkable = [...this.#kept].filter(([, { waiter, ending }]) => !waiter.isNeeded && ending === null);
+    const parkable = [...this.#kept].filter(
+      ([, { idleResident, ending }]) => !idleResident.isNeeded && ending === null,
+    );
     for (const [runId] of parkable.slice(0, Math.max(0, parkable.length - this.#limits.max))) void this.end(runId);
   }
 }

@@ -1,4 +1,4 @@
-// Access from the command line: what serve prints, links, tokens that expire and rotate beside a running server,
+// Access from the command line: the output of serve, links, tokens that expire and rotate while a server runs,
 // sessions, and the journal.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -142,7 +142,7 @@ test('a token shows its last use and rotates beside a server: the old value and 
     await statusOf(server, { cookie: operator }),
     await statusOf(server, bearer(again.stdout.trim())),
   ]).toEqual([401, 401, 200]);
-  // Commands go on with the new one.
+  // Commands continue with the new one.
   expect((await parley(site, ['link'])).code).toBe(0);
   for (const wrong of [
     ['token', 'rotate'],

@@ -37,7 +37,7 @@ describe('run', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('Hello there.');
     expect(stdout).toMatch(/✓ done\n {2}\{"n":1\}/);
-    // The result is told; the message that carries it is not shown as JSON too.
+    // The result is shown; the message that contains it is not repeated as JSON.
     expect(stdout).not.toContain('"done":true');
     const shown = await parley(site, ['show', 'last', '--json']);
     expect(last(shown.stdout).run).toMatchObject({
@@ -65,7 +65,7 @@ describe('run', () => {
     expect(stderr).toMatch(/^waiting for you: run_\w+\n {2}parley reply run_\w+\n$/);
   });
 
-  test('as JSON: every event, then the run; the prompt may come by stdin, the result must fit a schema', async () => {
+  test('as JSON: every event, then the run; the prompt may come on stdin, the result must fit a schema', async () => {
     const site = createSite();
     writeFileSync(join(site.cwd, 'schema.json'), '{"type":"object","required":["n"]}');
     const good = await parley(site, ['run', 'rehearsal', '-', '--json', '--schema', 'schema.json'], {
@@ -271,7 +271,7 @@ test('the commands that only look: ls, show, watch, logs, verify, replay', async
     expect(await look('ls', '-q', '--label', 'a=b')).toBe(`${oldest}\n`);
     expect(await look('ls', '-q', '--engine', 'codex')).toBe('');
     expect(await look('ls', '-q', '-n', '1')).toBe(`${newest}\n`);
-    // A part of an id will do.
+    // A part of an id is enough.
     expect(await look('show', oldest.slice(-8).toLowerCase())).toMatch(
       new RegExp(`^run +${oldest}\nstatus +succeeded, turn 1[^]*label +a=b[^]*One\\.[^]*✓ done`),
     );
@@ -310,7 +310,7 @@ test('the commands that only look: ls, show, watch, logs, verify, replay', async
   await Promise.all([listing(), watching(), proving()]);
   expect(expectLines(await look('rm', oldest, '--json'))).toEqual([{ type: 'deleted', run_id: oldest }]);
   expect(await look('ls', '-q')).toBe(`${newest}\n`);
-  // One that waits has not ended.
+  // A waiting run has not ended.
   const refused = await parley(site, ['rm', newest, '--json']);
   expect({ code: refused.code, error: last(refused.stderr)['error'] }).toMatchObject({
     code: 1,

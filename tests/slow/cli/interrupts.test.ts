@@ -22,7 +22,7 @@ import {
 
 const WORKING = /(?:codex|rehearsal) · [^]*At work\.[^]*/;
 const hang = '[[answer At work.]][[hang]]';
-// The stand-ins really run their tools: this one takes until the test lets it go on.
+// The stand-ins really run their tools: this one runs until the test releases it.
 const until = (name: string): string => `[[tool until test -e ${name}; do sleep 0.05; done]]`;
 const letGo = (site: Site, name: string): void => writeFileSync(join(site.cwd, name), '');
 
@@ -70,7 +70,7 @@ test('while the engine works: Enter resumes watching without gaps; a second Ctrl
   await pty.waitFor(WORKING);
   pty.interrupt();
   await pty.waitFor('> ');
-  // The message that is printed while the question stands.
+  // The message that is printed while the question is open.
   letGo(site, 'one');
   await untilSaid(site, 'Meanwhile.');
   pty.write('\n');
@@ -108,7 +108,7 @@ test('a run that has ended while the person thought about it is not left: its en
 test('Ctrl-C before the agent has begun is not lost', async () => {
   const site = createSite();
   const pty = onTerminal(site, ['run', 'rehearsal', hang]);
-  // The worker has the directory, but has not told its run yet, or just so.
+  // The worker owns the directory and may not have reported its run yet.
   await untilBegun(site);
   pty.interrupt();
   await pty.waitFor('> ');

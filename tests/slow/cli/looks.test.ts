@@ -1,5 +1,4 @@
-// How it looks: fits the terminal, colours only where they are welcome, and nothing that an engine says controls the
-// screen.
+// The output fits the terminal, has colours only where they are wanted, and no engine output controls the screen.
 import stringWidth from 'string-width';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +9,7 @@ const FAMILY = '👩‍👩‍👧‍👦 🚀🚀🚀🚀🚀🚀🚀🚀🚀�
 const ESCAPE = /[\u001b\u009b]/;
 const COLOUR = /\u001b\[\d+m/;
 
-// What was written line by line; ^C is the terminal's own echo.
+// Input that was typed line by line; ^C is the terminal's own echo.
 function widths(output: string): { readonly text: string; readonly width: number }[] {
   return output
     .replaceAll('^C', '')
@@ -20,7 +19,7 @@ function widths(output: string): { readonly text: string; readonly width: number
 }
 
 function expectFits(output: string, cols: number): void {
-  // An id or a command to be copied is left to the terminal to wrap: it must stay whole.
+  // An id or a command to copy is wrapped by the terminal: it must stay in one piece.
   expect(widths(output).filter(({ text, width }) => width > cols && !/run_[0-9A-Z]{26}/.test(text))).toEqual([]);
 }
 
@@ -144,7 +143,7 @@ test('an engine cannot control the terminal: no title, no colour, no moving curs
   for (const output of outputs) {
     expect(output).not.toContain('\u001b]');
     expect(output).toContain('⟨U+001B⟩]0');
-    // Only what Parley itself sends: its colours are off, what remains is the line editor and the status line.
+    // Only the output of Parley itself: its colours are off, so only the line editor and the status line remain.
     const sent = output.match(/\u001b(?:\[[0-?]*[ -/]*[@-~]|.)/g) ?? [];
     expect(
       [...new Set(sent)].filter((sequence) => !/^\u001b\[(?:\d*G|0?J|2K|\d*C|1A|0?K|\?2004[hl])$/.test(sequence)),

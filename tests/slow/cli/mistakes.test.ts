@@ -1,4 +1,4 @@
-// Mistakes before anything starts: each is reported in one sentence with a way out, and nothing is half written.
+// Mistakes before anything starts: each is reported in one sentence with a way out, and nothing is partly written.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -111,15 +111,15 @@ async function expectNothingStored(site: Site): Promise<void> {
 
 test('each is refused with its exit code and a message on stderr, as text and JSON; nothing is stored', async () => {
   const site = createMistakenSite();
-  const check = async ([name, args, code, told]: Mistake, index: number): Promise<void> => {
-    // A directory each: some of them make one.
+  const check = async ([name, args, code, message]: Mistake, index: number): Promise<void> => {
+    // A separate directory for each, because some of them create one.
     const data = join(site.root, `data-${index}`);
     const asJson = !['completion', 'parse', 'work', 'runn', 'codex'].includes(args[0] ?? '');
     const env = { PARLEY_DATA: data };
     const plain = await parley(site, args, { env });
     expect({ name, code: plain.code, stdout: plain.stdout }).toEqual({ name, code, stdout: '' });
-    if (typeof told === 'string') expect(plain.stderr, name).toContain(told);
-    else expect(plain.stderr, name).toMatch(told);
+    if (typeof message === 'string') expect(plain.stderr, name).toContain(message);
+    else expect(plain.stderr, name).toMatch(message);
     expect(plain.stderr).not.toMatch(/\bat .*\.js:\d/);
     if (asJson && index % 2 === 0) {
       const json = await parley(site, [...args, '--json'], { env });
@@ -161,12 +161,12 @@ test('an agent that asks in auto mode fails its run, and the message explains ho
 describe('every command reports an unusable data directory with exit code 1', () => {
   const COMMANDS = [['ls'], ['show', 'last'], ['run', 'rehearsal', 'hi'], ['doctor']] as const;
 
-  async function expectTold(site: Site, data: string, told: string | RegExp): Promise<void> {
+  async function expectTold(site: Site, data: string, message: string | RegExp): Promise<void> {
     await Promise.all(
       COMMANDS.map(async (args) => {
         const { code, stdout, stderr } = await parley(site, [...args, '--data', data]);
         expect(code, `${args.join(' ')}: ${stdout}${stderr}`).toBe(1);
-        expect(args[0] === 'doctor' ? stdout : stderr).toMatch(told);
+        expect(args[0] === 'doctor' ? stdout : stderr).toMatch(message);
       }),
     );
   }
@@ -213,18 +213,18 @@ test.each([
   ['{"slot":3}', /config\.json: There is no setting "slot"\. Did you mean "slots"\?/],
   ['{"slots":"many"}', /config\.json: .*slots cannot be "many": it takes a whole number/],
   ['{"env_passthrough":["A B"]}', /config\.json: .*env_passthrough\[0\] cannot be "A B"/],
-])('a broken config.json (%s) is reported before anything is written, and by doctor', async (text, told) => {
+])('a broken config.json (%s) is reported before anything is written, and by doctor', async (text, message) => {
   const site = createSite();
   mkdirSync(site.data);
   writeFileSync(join(site.data, 'config.json'), text);
   const { code, stderr } = await parley(site, ['run', 'rehearsal', 'hi']);
   expect(code).toBe(2);
-  expect(stderr).toMatch(told);
+  expect(stderr).toMatch(message);
   expect(readdirSync(site.data)).toEqual(['config.json']);
   const doctor = await parley(site, ['doctor']);
   expect(doctor.code).toBe(1);
-  expect(doctor.stdout).toMatch(told);
-  // Who only reads needs none of it.
+  expect(doctor.stdout).toMatch(message);
+  // Commands that only read need none of it.
   expect((await parley(site, ['ls', '-q'])).code).toBe(0);
 });
 

@@ -23,7 +23,7 @@ async function waiting(site: Site, prompt: string, ...options: string[]): Promis
   return runId;
 }
 
-// Made so when nobody is there any more: a worker that is still about to end would decide it.
+// Set after every worker has exited: a worker that is about to exit would decide it.
 async function due(site: Site, prompt: string): Promise<string> {
   const runId = await waiting(site, prompt, '-o', 'interactive_require_user_reply=false');
   const db = await openDatabase(join(site.data, 'parley.db'));
@@ -39,7 +39,7 @@ describe('an expired question', () => {
     const site = createSite();
     const first = await due(site, '[[ask One?|a|b]][[done {"decided":true}]]');
     const other = await waiting(site, '[[ask Other?]]');
-    // Starting the other one decided and played the first: what is due is done by whoever plays runs.
+    // Starting the second run decided and continued the first: any process that runs turns decides expired questions.
     expect((await untilRun(site, 'succeeded', first)).result).toEqual({ decided: true });
     const again = await due(site, '[[ask Late?|a|b]][[done 1]]');
     expect((await parley(site, ['cancel', other])).code).toBe(0);
@@ -68,11 +68,11 @@ test('the same answer with the same key never answers the next question', async 
 test('cancel leaves the run of another worker alone, and reports the result of its own', async () => {
   const site = createSite();
   const other = await waiting(site, '[[ask Other?]]');
-  const played = await startDetached(site, 'rehearsal', '[[answer At work.]][[hang]]');
+  const started = await startDetached(site, 'rehearsal', '[[answer At work.]][[hang]]');
   await untilEngine(site);
   expect((await parley(site, ['cancel', other])).code).toBe(1);
-  expect((await listRuns(site)).find(({ run_id: id }) => id === played)?.status).toBe('running');
-  expect((await parley(site, ['cancel', played])).code).toBe(0);
+  expect((await listRuns(site)).find(({ run_id: id }) => id === started)?.status).toBe('running');
+  expect((await parley(site, ['cancel', started])).code).toBe(0);
   await untilFree(site);
   const again = await parley(site, ['cancel', await startAndEnd(site)]);
   expect({ code: again.code, told: again.stderr.includes('has already succeeded') }).toEqual({ code: 1, told: true });

@@ -1,4 +1,4 @@
-// Questions answered where they are asked: on a terminal, line by line, beside others who may answer too.
+// Questions answered in the terminal, line by line, while others may answer as well.
 import { expect, test } from 'vitest';
 import type { Pty } from '../../support/pty.js';
 import {
@@ -83,7 +83,7 @@ test('/later and the end of input leave the question waiting, /cancel ends the r
   await third.waitFor('canceled');
   expect(await third.exit).toBe(4);
   expect((await listRuns(site))[0]?.status).toBe('canceled');
-  // There is nothing to answer any more, and that is said.
+  // There is nothing left to answer, and this is reported.
   const late = onTerminal(site, ['reply', 'last'], { cols: 200 });
   expect(await late.exit).toBe(1);
   expect(late.output()).toContain('No run is waiting for you.');

@@ -1,4 +1,4 @@
-// What happens to the command, the terminal, the pipe or the worker does not happen to the run.
+// A failure of the command, the terminal, the pipe or the worker does not affect the run.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -117,7 +117,7 @@ test('a worker killed while its run is watched: the run ends with its code, watc
   expect(code).toBe(1);
   expect(stdout).toContain('✗ failed: ORCHESTRATOR_RESTART_INTERRUPTED');
   expect(stderr).toMatch(/^Retry: parley retry run_\w+ /);
-  // The engine that outlived its worker was ended too.
+  // The engine that outlived its worker was ended as well.
   expect((await enginesOf(site)).map(({ pid }) => pid)).not.toContain(engine);
   expect((await parley(site, ['verify', 'last'])).code).toBe(0);
   const retried = start(site, ['retry', 'last', '--json']);
@@ -131,7 +131,7 @@ test('a watcher of a run whose worker was killed sees that, and nothing is chang
   const site = createSite();
   await startDetached(site, 'rehearsal', hang);
   const watching = start(site, ['watch', 'last']);
-  // What it shows first is the prompt, which says the same.
+  // It shows the prompt first, which has the same text.
   await untilEngine(site);
   process.kill(workerOf(site), 'SIGKILL');
   const { code, stderr } = await watching.ended;
@@ -165,6 +165,6 @@ test('a second writer sees who has the directory; readers work; cancel reaches t
   expect(await watching.ended).toMatchObject({ code: 4, stdout: expect.stringContaining('canceled') as string });
   expect(await enginesOf(site)).toEqual([]);
   await untilFree(site);
-  // A second directory is another matter altogether.
+  // A second directory is independent.
   expect((await parley(site, ['run', 'rehearsal', '[[done 1]]', '--data', `${site.root}/other`])).code).toBe(0);
 });

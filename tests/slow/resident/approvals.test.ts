@@ -1,5 +1,5 @@
-// Approvals of an engine that stays: they become interactions of the run, a decision reaches the process that asked
-// while it lives, and one that comes later is applied once, to the same action only.
+// Approvals of a resident engine: they become interactions of the run, a decision reaches the process that asked while
+// it lives, and a later one is applied once, to the same action only.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
@@ -30,7 +30,7 @@ test.each([
       digest: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
     expect(String(question.prompt)).toContain(COMMAND);
-    // The same in the journal, and in what people see.
+    // The same in the journal, and in the conversation.
     const { rasp, fcmp } = await journalOf(bench, asked.run_id);
     expect(dataOf(rasp, 'interaction.requested')).toMatchObject([{ action: question.action, digest: question.digest }]);
     expect(JSON.parse(fcmp.findLast((line) => line.includes('user.input.required')) ?? '')).toMatchObject({
@@ -150,7 +150,7 @@ describe('when the asking process has exited', () => {
         expect(bench.commands()).toHaveLength(runs);
         expect(await bench.pids(asked)).toHaveLength(2);
         const events = await bench.events(asked);
-        // The one that leaves it asks for nothing any more.
+        // The turn that declines it asks for nothing else.
         expect(dataOf(events, 'interaction.approval.applied')).toMatchObject(
           decision === 'decline' ? [] : [{ interaction_id: id, decision, digest: question.digest, actor: ADA }],
         );
@@ -198,7 +198,7 @@ describe('when the asking process has exited', () => {
     withBench(async (bench) => {
       const asked = await bench.play(`[[approvechanged ${COMMAND} || true]] [[approve ${COMMAND}]] [[done 1]]`);
       await gone(asked.run_id);
-      // Asked for something else; with that answered, the first command comes up again.
+      // Asked for another action; after its answer, the first command is requested again.
       const other = await bench.reply(asked, { decision: 'approve' });
       expect((await bench.pending(other)).question).toMatchObject({
         action: { command: expect.stringContaining('true') },
@@ -234,7 +234,7 @@ describe('when the asking process has exited', () => {
       expect(again.status).toBe('waiting_user');
       const second = await bench.pending(again);
       expect(second.interaction_id).not.toBe(id);
-      // The very same, for all that is known of it.
+      // The same by all known facts.
       expect(second.question).toMatchObject({
         kind: 'approval',
         action: question['action'],
@@ -252,7 +252,7 @@ describe('when the asking process has exited', () => {
       await vi.waitFor(async () => expect((await bench.data.store.loadRun(asked.run_id))?.status).toBe('succeeded'), {
         timeout: 20_000,
       });
-      await bench.settled(asked);
+      await bench.waitUntilIdle(asked);
       expect(bench.commands()).toEqual([]);
       expect(dataOf(await bench.events(asked), 'interaction.auto_decide.timeout')).toMatchObject([
         { policy: 'decline' },
@@ -293,19 +293,19 @@ test.each([
     await vi.waitFor(() => expect(isHeld).toBe(true), { timeout: 20_000 });
     const sent = (): string =>
       readFileSync(join(bench.data.path, 'runs', asked.run_id, 'agents/main/runtime/requests.jsonl'), 'utf8');
-    // Whatever else is under way has its time.
+    // Other work in progress has its time.
     for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     expect(sent()).not.toContain('"decision":"accept"');
     expect(bench.commands()).toEqual([]);
     gate.open();
-    expect((await bench.settled(asked)).status).toBe('succeeded');
+    expect((await bench.waitUntilIdle(asked)).status).toBe('succeeded');
     expect(sent()).toContain('"decision":"accept"');
     expect(bench.commands()).toHaveLength(1);
     await bench.close();
   },
 );
 
-// The decision is stored before the engine hears of it: before anything of the command is seen.
+// The decision is stored before the engine receives it, and so before any effect of the command.
 function expectAppliedFirst(events: readonly RaspEvent[]): void {
   const applied = events.findIndex(({ event }) => event.type === 'interaction.approval.applied');
   const completed = events.findIndex(

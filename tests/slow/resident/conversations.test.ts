@@ -1,4 +1,4 @@
-// A conversation with an engine that stays: one process for its turns while it is kept, another one when it is not;
+// A conversation with a resident engine: one process for its turns while it is kept, another one after it was parked;
 // every byte of its log belongs to one turn, and gives the same events when it is read again.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { processesOf } from '../../support/orchestrated.js';
 import { dataOf, ENGINE, gone, type ResidentBench, withBench } from '../../support/resident-bench.js';
 
 const PARKED = { settings: { residents: { parkAfterMs: 0, max: 8 } } };
-// What the server was told, line by line.
+// The input of the server, line by line.
 function requestsIn(bench: ResidentBench, { run_id: runId }: RunRecord): JsonObject[] {
   return readFileSync(join(bench.data.path, 'runs', runId, 'agents/main/runtime/requests.jsonl'), 'utf8')
     .trimEnd()
@@ -20,7 +20,7 @@ function requestsIn(bench: ResidentBench, { run_id: runId }: RunRecord): JsonObj
     .map((line) => JSON.parse(line) as JsonObject);
 }
 
-// What its own requests were answered with.
+// The responses to its own requests.
 const answersIn = (bench: ResidentBench, run: RunRecord): unknown[] =>
   requestsIn(bench, run)
     .filter(({ method }) => method === undefined)
@@ -29,7 +29,7 @@ const answersIn = (bench: ResidentBench, run: RunRecord): unknown[] =>
 const cut = (path: string, { from = 0, bytes }: { from?: number; bytes: number }): Buffer =>
   readFileSync(path).subarray(from, from + bytes);
 
-// What its parser gives now, turn by turn, for what the run has stored.
+// The current output of its parser, turn by turn, for the stored data of the run.
 async function expectReadAgain(bench: ResidentBench, run: RunRecord): Promise<void> {
   const stored = await bench.events(run);
   const engine = findEngine(ENGINE);
@@ -55,9 +55,9 @@ async function expectReadAgain(bench: ResidentBench, run: RunRecord): Promise<vo
       ...parser.finish(),
     ];
     again.push(
-      ...drafts.map(({ type, data: told, range }) => ({
+      ...drafts.map(({ type, data, range }) => ({
         type,
-        data: JSON.parse(JSON.stringify(told)) as Json,
+        data: JSON.parse(JSON.stringify(data)) as Json,
         range: range && { attempt, ...range },
       })),
     );
@@ -120,7 +120,7 @@ test('finish ends a conversation, and the process that was kept for it', async (
     expect(processesOf(run.run_id)).not.toEqual([]);
     const { interaction_id: id } = await bench.pending(run);
     await bench.orchestrator.reply(run.run_id, { interaction_id: id, finish: true });
-    expect((await bench.settled(run)).status).toBe('succeeded');
+    expect((await bench.waitUntilIdle(run)).status).toBe('succeeded');
   }));
 
 test('only the latest waiting processes up to the limit are kept; the other runs can still be answered', async () =>
@@ -211,7 +211,7 @@ describe.each([
     }, changes));
 });
 
-// One whose only field a bare answer might have filled.
+// A form whose only field a bare answer might have filled.
 test('silence declines a form', async () =>
   withBench(async (bench) => {
     const run = await bench.play('[[form1 Delete everything?]] [[done 1]]', {
@@ -220,16 +220,16 @@ test('silence declines a form', async () =>
     await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('succeeded'), {
       timeout: 20_000,
     });
-    await bench.settled(run);
+    await bench.waitUntilIdle(run);
     expect(answersIn(bench, run)).toEqual([{ action: 'decline', content: null, _meta: null }]);
     expect(dataOf(await bench.events(run), 'interaction.auto_decide.timeout')).toMatchObject([{ policy: 'decline' }]);
   }));
 
-test.each<{ given: Json; answer: JsonObject }>([
-  { given: { confirm: false }, answer: { action: 'accept', content: { confirm: false }, _meta: null } },
-  { given: { decision: 'decline' }, answer: { action: 'decline', content: null, _meta: null } },
-  { given: { decision: 'cancel' }, answer: { action: 'cancel', content: null, _meta: null } },
-])('a form that is answered with $given', async ({ given, answer }) =>
+test.each<{ response: Json; answer: JsonObject }>([
+  { response: { confirm: false }, answer: { action: 'accept', content: { confirm: false }, _meta: null } },
+  { response: { decision: 'decline' }, answer: { action: 'decline', content: null, _meta: null } },
+  { response: { decision: 'cancel' }, answer: { action: 'cancel', content: null, _meta: null } },
+])('a form that is answered with $response', async ({ response, answer }) =>
   withBench(async (bench) => {
     const run = await bench.play('[[form1 Delete everything?]] [[done 1]]');
     expect((await bench.pending(run)).question['prompt']).toBe(
@@ -240,7 +240,7 @@ test.each<{ given: Json; answer: JsonObject }>([
       await expect(bench.orchestrator.reply(run.run_id, { interaction_id: id, response: bogus })).rejects.toMatchObject(
         { code: 'INVALID_ARGUMENT' },
       );
-    await bench.reply(run, given);
+    await bench.reply(run, response);
     expect(answersIn(bench, run)).toEqual([answer]);
   }),
 );

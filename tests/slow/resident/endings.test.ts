@@ -1,5 +1,5 @@
-// How runs of an engine that stays end when something goes wrong: a process that dies, limits, cancels, a restart.
-// Nothing of it is left, and no byte is lost.
+// The ends of runs of a resident engine in case of failures: a process that dies, limits, cancels, a restart. No
+// process is left, and no byte is lost.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test, vi } from 'vitest';
@@ -53,11 +53,11 @@ test('a person may take longer than both limits of a turn', async () => {
 
 test('a run that is canceled while it waits ends its process, and what that has said since is kept', async () =>
   withBench(async (bench) => {
-    // The second of two that are asked at once comes after the end of the turn.
+    // The second of two concurrent requests comes after the end of the turn.
     const run = await bench.play('[[parallel echo a | echo b]]');
     expect(processesOf(run.run_id)).not.toEqual([]);
     await bench.orchestrator.cancel(run.run_id);
-    expect((await bench.settled(run)).status).toBe('canceled');
+    expect((await bench.waitUntilIdle(run)).status).toBe('canceled');
     const events = await bench.events(run);
     expect(dataOf(events, 'lifecycle.process.ended')).toHaveLength(1);
     expect(events.slice(-3).map(({ event }) => event.type)).toEqual([
@@ -84,7 +84,7 @@ test.each(['[[hang]]', '[[work 60000]]', '[[say One.]] [[noise 2000]] [[hang]]']
         { timeout: 20_000 },
       );
       expect((await bench.orchestrator.cancel(runId)).status).toBe('canceled');
-      await bench.settled({ run_id: runId });
+      await bench.waitUntilIdle({ run_id: runId });
     }),
 );
 
@@ -131,7 +131,7 @@ test('a question the engine resolved itself frees its process; a new process get
     const run = await bench.play('[[fickle 300]]');
     expect((await bench.pending(run)).question['prompt']).toBe('Which?');
     await vi.waitFor(() => expect(processesOf(run.run_id)).toEqual([]), { timeout: 20_000 });
-    // The end of its turn stands in the log that the next one begins with.
+    // The end of its turn is in the log at which the next one begins.
     const after = await bench.reply(run, 'red [[done 3]]');
     expect(after).toMatchObject({ status: 'succeeded', result: 3 });
     expect(await bench.pids(run)).toHaveLength(2);
@@ -218,7 +218,7 @@ describe('after a restart', () => {
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
     expect(dataOf(await bench.events(failed), 'agent.message.final')).toMatchObject([{ text: 'One.' }]);
     const next = await bench.orchestrator.continueFrom(runId, { prompt: 'Go on. [[done 5]]' });
-    expect(await bench.settled(next)).toMatchObject({ status: 'succeeded', result: 5 });
+    expect(await bench.waitUntilIdle(next)).toMatchObject({ status: 'succeeded', result: 5 });
     await bench.close();
   });
 });
@@ -227,11 +227,11 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It went with its owner.
+    // It ended with its owner.
   }
 }
 
-// A process of its own plays a run up to a point and is then killed, with its engine.
+// A separate process runs a run up to a point and is then killed, with its engine.
 async function playAndKill(root: string, prompt: string, until: 'waiting_user' | 'hangs'): Promise<string> {
   const child = spawn(
     process.execPath,

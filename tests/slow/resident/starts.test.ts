@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest';
 import { createRoot, expectSound, processesOf } from '../../support/orchestrated.js';
 import { ENGINE, openResidentBench, type ResidentBench } from '../../support/resident-bench.js';
 
-// It answers nothing, and takes no hint.
+// It sends no response, and ignores SIGTERM.
 async function openHanging(): Promise<ResidentBench> {
   const root = createRoot();
   const program = join(root, 'hangs');
@@ -39,7 +39,7 @@ test.each([
 ])('%s ends it', async (name, code) => {
   const bench = await openHanging();
   const runId = await begin(bench, { [name]: 1 });
-  expect(await bench.settled({ run_id: runId })).toMatchObject({ status: 'failed', error: { code } });
+  expect(await bench.waitUntilIdle({ run_id: runId })).toMatchObject({ status: 'failed', error: { code } });
   await bench.close();
 });
 

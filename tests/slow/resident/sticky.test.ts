@@ -1,5 +1,5 @@
 // sessions.sticky: a run of an engine that cannot resume waits in its process, and only there. A stand-in that cannot
-// resume plays it; with the setting off nothing of it is there.
+// resume runs it; with the setting off, nothing of this applies.
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createEngineRuntime } from '../../../src/machine/create-engine-runtime.js';
@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const bench of opened.splice(0)) await bench.close();
 });
 
-// As `parley serve` finds it: by the help of the program itself.
+// As `parley serve` finds it: from the help of the program itself.
 async function openSticky(
   kind: 'resumes' | 'cannot resume',
   {
@@ -60,7 +60,7 @@ function probesOf({ knownResume, probeResume }: EngineRuntime): Partial<EngineRu
   return { ...(knownResume ? { knownResume } : {}), ...(probeResume ? { probeResume } : {}) };
 }
 
-// A member as it is, on the object that has it.
+// A member unchanged, on its own object.
 function bound<T extends object>(target: T, name: string | symbol): unknown {
   const member = Reflect.get(target, name, target) as unknown;
   return typeof member === 'function' ? (member.bind(target) as unknown) : member;
@@ -69,14 +69,14 @@ function bound<T extends object>(target: T, name: string | symbol): unknown {
 async function profileOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewProfile>> {
   return viewProfile(
     (await bench.data.store.loadRun(run.run_id)) as RunRecord,
-    await bench.data.store.loadPending(run.run_id),
+    await bench.data.store.loadPendingInteraction(run.run_id),
   );
 }
 
 async function viewOf(bench: ResidentBench, run: RunRecord): Promise<ReturnType<typeof viewRun>> {
   return viewRun(
     (await bench.data.store.loadRun(run.run_id)) as RunRecord,
-    await bench.data.store.loadPending(run.run_id),
+    await bench.data.store.loadPendingInteraction(run.run_id),
     Date.now(),
   );
 }
@@ -156,7 +156,7 @@ test('at the deadline its process is ended and the run has failed with INTERACTI
   expect(bench.commands()).toEqual([]);
   await expect(
     bench.orchestrator.reply(run.run_id, {
-      interaction_id: (await bench.data.store.loadLatest(run.run_id))?.interaction_id ?? '',
+      interaction_id: (await bench.data.store.loadLatestInteraction(run.run_id))?.interaction_id ?? '',
       response: { decision: 'approve' },
     }),
   ).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
@@ -173,7 +173,7 @@ test('where nobody has to answer, the policy decides at the deadline, and the pr
   await vi.waitFor(async () => expect((await bench.data.store.loadRun(run.run_id))?.status).toBe('succeeded'), {
     timeout: 20_000,
   });
-  await bench.settled(run);
+  await bench.waitUntilIdle(run);
   expect(await bench.pids(run)).toEqual([pid]);
 });
 
@@ -191,9 +191,9 @@ test('a run that loses its process during a shutdown has its last event in its f
   const bench: ResidentBench = await openSticky('cannot resume', {
     store: (store) =>
       alterStore(store, {
-        loadPending: async (id) => {
+        loadPendingInteraction: async (id) => {
           if (isLost) ending ??= bench.orchestrator.close();
-          return store.loadPending(id);
+          return store.loadPendingInteraction(id);
         },
       }),
   });
@@ -240,7 +240,7 @@ test('a session lost with its process cannot be continued; a retry starts from t
     code: 'NO_SESSION',
   });
   const again = await bench.orchestrator.retry(run.run_id);
-  expect((await bench.settled(again)).status).toBe('waiting_user');
+  expect((await bench.waitUntilIdle(again)).status).toBe('waiting_user');
   expect((await bench.pending(again)).question).toMatchObject({ kind: 'approval' });
 });
 
@@ -248,7 +248,7 @@ test('one that is canceled while it waits is canceled, not lost', async () => {
   const bench = await openSticky('cannot resume');
   const run = await bench.play(ASK);
   expect((await bench.orchestrator.cancel(run.run_id)).status).toBe('canceled');
-  await bench.settled(run);
+  await bench.waitUntilIdle(run);
 });
 
 test('after a restart the process has exited, and the run failed with SESSION_RESUME_FAILED', async () => {
@@ -285,7 +285,7 @@ describe('with the setting off', () => {
       prompt: '[[say Hello.]]',
       execution_mode: 'interactive',
     });
-    await bench.orchestrator.settled(run.run_id);
+    await bench.orchestrator.waitUntilIdle(run.run_id);
     // No kind is claimed, and the doubt is recorded.
     expect(await profileOf(bench, run)).toEqual({ interactive_profile: null, wait_deadline_at: null });
     expect(dataOf(await bench.events(run), 'diagnostic.parser.warning')).toContainEqual({

@@ -52,7 +52,7 @@ describe('a session', () => {
       .map((file) => readFileSync(join(served.bench.data.path, file), 'latin1'))
       .join('');
     for (const kept of [secret, token]) expect(database.includes(kept)).toBe(false);
-    // What a reader of a backup has: hashes of tokens and of sessions, and what the previous version made of them.
+    // The content of a backup: hashes of tokens and of sessions, and those of the previous version.
     const sha256 = createHash('sha256').update(secret).digest('hex');
     expect(database).toContain(sha256);
     const known = [
@@ -187,7 +187,7 @@ describe('a session', () => {
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await served.bench.orchestrator.settled(id);
+    await served.bench.orchestrator.waitUntilIdle(id);
     let after = '';
     for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) after += part.value;
     expect(after).not.toContain('secret');
@@ -318,7 +318,7 @@ const countOf = (body: object): number => (body as { addresses: Record<string, n
 
 describe('wrong credentials', () => {
   test('are answered later and later, a valid token never, and their address is in the log', async () => {
-    // After the first failure each one would wait until the server is closed; no more than three may.
+    // After the first failure each one would wait until the server is closed; at most three may.
     const attemptLimits = {
       free: 1,
       firstDelayMs: HOUR,
@@ -349,7 +349,7 @@ describe('wrong credentials', () => {
       expect(refusals().every((line) => line.includes('"address":"127.0.0.1"'))).toBe(true);
       const failed = (await entriesOf(own)).filter(({ type }) => type === 'sign_in.failed');
       expect(failed.reduce((sum, { body }) => sum + countOf(body), 0)).toBe(42);
-      // Whoever waits is answered when the server ends.
+      // A waiting caller gets a response when the server ends.
       isClosed = true;
       await own.close();
       expect(
@@ -396,7 +396,7 @@ describe('the administrative journal', () => {
       const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
       const as = { origin: own.url, cookie, 'x-forwarded-for': '198.51.100.4' };
       const { run_id: id } = await own.client.create({ engine: 'codex', prompt: '[[answer x]]' });
-      const { heads } = await own.bench.orchestrator.settled(id);
+      const { heads } = await own.bench.orchestrator.waitUntilIdle(id);
       expect((await own.fetch(`/v1/runs/${id}/archive`, { as: null, headers: as })).status).toBe(200);
       expect((await own.fetch(`/v1/runs/run_${'0'.repeat(26)}/archive`, { as: null, headers: as })).status).toBe(404);
       expect((await own.fetch(`/v1/runs/${id}`, { method: 'DELETE', as: null, headers: as })).status).toBe(204);

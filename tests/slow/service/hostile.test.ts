@@ -1,5 +1,5 @@
-// Input that means harm, over real sockets: each is refused in the one envelope with a code of the contract, the log
-// has neither a secret nor a defect, and another client is served as if nothing had been.
+// Malicious input over real sockets: each is refused in the one envelope with a code of the contract, the log has
+// neither a secret nor a defect, and other clients are served normally.
 import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function waiting(prompt = ASK): Promise<string> {
     execution_mode: 'interactive',
     permission: 'full',
   });
-  expect((await served.bench.orchestrator.settled(id)).status).toBe('waiting_user');
+  expect((await served.bench.orchestrator.waitUntilIdle(id)).status).toBe('waiting_user');
   return id;
 }
 
@@ -57,8 +57,8 @@ const line = (request: string, headers: readonly string[] = [], body = '') =>
 const keptOpen = (request: string) => request.replace('Connection: close\r\n', '');
 const post = (body: string, headers: readonly string[] = ['Content-Type: application/json']) =>
   line('POST /v1/runs', [...headers, `Content-Length: ${Buffer.byteLength(body)}`], body);
-const refused = async (given: Response | Promise<Response>, code?: Parameters<typeof expectRefused>[1]) => {
-  const answer = await given;
+const refused = async (response: Response | Promise<Response>, code?: Parameters<typeof expectRefused>[1]) => {
+  const answer = await response;
   expectRefused({ status: answer.status, body: await answer.text() }, code);
 };
 const watched = () => (served.bench.orchestrator.wakeups as CommitWakeups).watched;
@@ -164,7 +164,7 @@ describe('heads', () => {
     expectRefused(await ask(served.url, line(`GET /v1/runs?label=${'a'.repeat(MB)}`)), 'HEADERS_TOO_LARGE');
   });
 
-  test('many small headers, which Node would drop without a word, are refused', async () => {
+  test('many small headers, which Node would drop silently, are refused', async () => {
     expectRefused(
       await ask(
         served.url,
@@ -219,7 +219,7 @@ describe('heads', () => {
       }),
     });
     expect(made.headers.get('set-cookie')).toBeNull();
-    if (made.ok) await served.bench.orchestrator.settled(((await made.json()) as { run_id: string }).run_id);
+    if (made.ok) await served.bench.orchestrator.waitUntilIdle(((await made.json()) as { run_id: string }).run_id);
     else await refused(made);
     for (const path of [
       `/${encodeURIComponent(evil)}`,
@@ -278,7 +278,7 @@ describe('heads', () => {
         [open('/healthz'), open('/none'), open(`/v1/runs/${runId}/result`), post('{'), line('GET /healthz')].join(''),
       ),
     );
-    // What follows a body that cannot be read is not read either.
+    // The data after an unreadable body is not read either.
     expect(answers.map(({ status }) => status)).toEqual([200, 404, 200, 400]);
   });
 });
@@ -308,23 +308,23 @@ describe('places', () => {
     const routes = (await served.routes()).filter(([, path]) => path.includes('{id}'));
     expect(routes.length).toBeGreaterThan(12);
     for (const [method, path] of routes)
-      for (const way of WAYS) {
+      for (const attack of WAYS) {
         const body = method === 'POST' ? '{"prompt":"x","interaction_id":"x"}' : '';
         const answer = await ask(
           served.url,
           line(
-            `${method} ${path.replace('{id}', way)}`,
+            `${method} ${path.replace('{id}', attack)}`,
             body ? ['Content-Type: application/json', `Content-Length: ${body.length}`] : [],
             body,
           ),
         );
         expectRefused(answer);
-        expect([400, 404, 405], `${method} ${path} ${way}`).toContain(answer.status);
+        expect([400, 404, 405], `${method} ${path} ${attack}`).toContain(answer.status);
       }
   });
 
   test('no path of a file leads out of the run', async () => {
-    for (const way of [
+    for (const attack of [
       ...WAYS,
       '..%2f..%2ftoken',
       'workspace%2f..%2f..%2f..%2ftoken',
@@ -337,7 +337,7 @@ describe('places', () => {
       '%2f',
       '..%2f',
     ]) {
-      const answer = await ask(served.url, line(`GET /v1/runs/${runId}/files/content?path=${way}`));
+      const answer = await ask(served.url, line(`GET /v1/runs/${runId}/files/content?path=${attack}`));
       expectRefused(answer);
     }
   });
@@ -404,10 +404,9 @@ describe('answers', () => {
     );
     const good = { interaction_id: first.interaction_id, response: ASK, idempotency_key: 'k' };
     expect((await reply(one, good)).status).toBe(200);
-    await served.bench.orchestrator.settled(one);
+    await served.bench.orchestrator.waitUntilIdle(one);
     const second = await served.client.interaction(one);
-    // Replayed: the same once more is known, under another key or with another answer it comes too late; the new
-    // question stays.
+    // Replayed: the identical request is recognised, with another key or answer it is too late; the new question stays.
     expect((await reply(one, good)).status).toBe(200);
     for (const late of [
       { ...good, idempotency_key: 'other' },
@@ -423,7 +422,7 @@ describe('answers', () => {
   });
 });
 
-describe('strangers', () => {
+describe('unauthenticated callers', () => {
   const PAGES = [
     ['GET', '/'],
     ['GET', '/docs'],
@@ -443,7 +442,7 @@ describe('strangers', () => {
           if (each !== 'HEAD') await refused(answer, 'UNAUTHORIZED');
         }
     }
-    // Browsers: a session that never was, one that has ended, and what the previous version kept in the cookie.
+    // Browsers: a session that never existed, one that has ended, and the cookie of the previous version.
     const ended = await served.signIn();
     await served.fetch('/v1/sign-out', { method: 'POST', as: null, headers: { cookie: ended, origin: served.url } });
     const [name = ''] = ended.split('=');
@@ -482,7 +481,7 @@ describe('strangers', () => {
   test('each role has exactly its permissions, on every route', async () => {
     const [viewer, replier] = [served.tokenOf('viewer'), served.tokenOf('replier')];
     for (const [method, path] of await served.routes()) {
-      // Signing in and out and one's own sessions are for everybody.
+      // Everybody may sign in and out and manage their own sessions.
       if (method === 'GET' || path === '/v1/sign-in' || path === '/v1/sign-out' || path === '/v1/sessions/{id}')
         continue;
       const mayReply = path.endsWith('/reply');
@@ -591,7 +590,7 @@ describe('strangers', () => {
     for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) after += part.value;
     expect(after).not.toContain('secret');
     expect(after).not.toContain('event: end');
-    await served.bench.orchestrator.settled(id);
+    await served.bench.orchestrator.waitUntilIdle(id);
     await served.client.cancel(id);
   });
 });
@@ -604,13 +603,13 @@ describe('slowness', () => {
       const head =
         `POST /v1/runs HTTP/1.1\r\nHost: ${there}\r\nAuthorization: Bearer ` +
         `${slow.token}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n`;
-      const begun = [
+      const pending = [
         ...Array.from({ length: 20 }, () => ask(slow.url, head)),
         ...Array.from({ length: 20 }, () => ask(slow.url, `${head}\r\n{"engine"`)),
         ask(slow.url, 'G'),
       ];
       for (let count = 0; count < 10; count += 1) expect((await slow.client.list()).runs).toEqual([]);
-      for (const answer of await Promise.all(begun)) expectRefused(answer, 'REQUEST_TIMEOUT');
+      for (const answer of await Promise.all(pending)) expectRefused(answer, 'REQUEST_TIMEOUT');
       expect(slow.logged.join('')).not.toMatch(/"level":[56]0|INTERNAL/);
       expect((await slow.client.list()).runs).toEqual([]);
     } finally {
@@ -642,7 +641,7 @@ describe('slowness', () => {
     });
     let seen = 0;
     for await (const event of served.client.rasp(id)) seen = event.seq;
-    const run = await served.bench.orchestrator.settled(id);
+    const run = await served.bench.orchestrator.waitUntilIdle(id);
     expect([run.status, seen]).toEqual(['succeeded', run.heads.rasp_seq]);
     for (const socket of sockets) socket.destroy();
     await until(() => watched() === 0);

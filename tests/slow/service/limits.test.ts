@@ -1,4 +1,4 @@
-// What one client may cost the server: lists in short form, limits per token, a deadline for clients that do not read,
+// The load that one client may cause: lists in short form, limits per token, a deadline for clients that do not read,
 // and checks of runs one at a time.
 import { mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -22,7 +22,7 @@ afterEach(() => served?.close());
 const idOf = (number: number): string => `run_${String(number).padStart(26, '0')}`;
 const questionOf = (number: number): string => `int_${String(number).padStart(26, '0')}`;
 
-// Stored without a turn: what is listed does not depend on how it came there.
+// Stored without a turn: the lists do not depend on the origin of a run.
 async function keep(number: number, spec: Partial<NewRun['spec']> = {}): Promise<RunRecord> {
   const outcome = await served.bench.data.store.createRun(
     newRun(number, { run_id: idOf(number), request_id: idOf(number), spec: { ...newRun(number).spec, ...spec } }),
@@ -55,7 +55,7 @@ async function expectTooMany(response: Promise<Response>): Promise<void> {
 
 describe('lists', () => {
   beforeEach(async () => {
-    served = await serve({ bench: { settings: { plays: false } } });
+    served = await serve({ bench: { settings: { runsTurns: false } } });
   });
 
   interface Listed {
@@ -157,7 +157,7 @@ describe('limits per token', () => {
   test('an expensive request too many is refused, one that has ended makes room', async () => {
     const checked = new Gate();
     served = await serve({
-      bench: { settings: { plays: false } },
+      bench: { settings: { runsTurns: false } },
       limits: { ...DEFAULT_LIMITS, expensivePerToken: 1 },
       verify: async () => checked.opened.then(() => []),
     });
@@ -171,7 +171,7 @@ describe('limits per token', () => {
     const verifying = served.fetch(`/v1/runs/${idOf(1)}/verify`, { as: viewer });
     for (const path of ['files', 'logs', 'archive', 'rasp/history', 'verify']) {
       await expect.poll(() => statusOf(path, viewer), { message: path }).toBe(429);
-      // The response before it may just be closing.
+      // The previous response may still be closing.
       if (path !== 'verify') await expect.poll(() => statusOf(path, other), { message: path }).toBe(200);
     }
     expect((await served.fetch(`/v1/runs/${idOf(1)}`, { as: viewer })).status).toBe(200);
@@ -182,10 +182,10 @@ describe('limits per token', () => {
 });
 
 test('a client that does not read is cut off, whatever it was sent', async () => {
-  served = await serve({ bench: { settings: { plays: false } }, limits: { ...DEFAULT_LIMITS, writeMs: 500 } });
+  served = await serve({ bench: { settings: { runsTurns: false } }, limits: { ...DEFAULT_LIMITS, writeMs: 500 } });
   let run = await keep(1);
   const { store, path } = served.bench.data;
-  // More than the buffers of the system take.
+  // More than the buffers of the system hold.
   for (let seq = 3; seq < 3 + 30 * 2000; seq += 2000) {
     const lines = flush(seq, 2000, null);
     const long = Buffer.from(lines.rasp.bytes.toString().replaceAll('"text"', `"pad":"${'p'.repeat(800)}","text"`));
@@ -221,7 +221,7 @@ describe('checks of runs', () => {
     const gates = new Map([1, 2].map((number) => [idOf(number), new Gate()]));
     const started: string[] = [];
     served = await serve({
-      bench: { settings: { plays: false } },
+      bench: { settings: { runsTurns: false } },
       verify: async (runId) => {
         started.push(runId);
         await gates.get(runId)?.opened;
@@ -244,7 +244,7 @@ describe('checks of runs', () => {
   test('wait in a bounded queue, and one that nobody waits for is aborted', async () => {
     const signals: AbortSignal[] = [];
     served = await serve({
-      bench: { settings: { plays: false } },
+      bench: { settings: { runsTurns: false } },
       limits: { ...DEFAULT_LIMITS, checks: { total: 2, perCaller: 2 } },
       verify: (_runId, signal) =>
         new Promise((_resolve, reject) => {
@@ -267,7 +267,7 @@ describe('checks of runs', () => {
   test('are stopped when the server stops', async () => {
     const [started, aborted] = [new Gate(), new Gate()];
     served = await serve({
-      bench: { settings: { plays: false } },
+      bench: { settings: { runsTurns: false } },
       verify: (_runId, signal) =>
         new Promise((_resolve, reject) => {
           started.open();
@@ -288,7 +288,7 @@ describe('checks of runs', () => {
 
 describe('addresses and parameters', () => {
   beforeEach(async () => {
-    served = await serve({ bench: { settings: { plays: false } } });
+    served = await serve({ bench: { settings: { runsTurns: false } } });
     await keep(1);
   });
 
@@ -373,7 +373,7 @@ const inTokyo = (time: string) =>
 test('a range from created_at to updated_at holds the first and the last event, in any form of the time', async () => {
   served = await serve();
   const { run_id: id } = await served.client.create({ engine: 'rehearsal', prompt: '[[done]]' });
-  await served.bench.orchestrator.settled(id);
+  await served.bench.orchestrator.waitUntilIdle(id);
   const { created_at: from, updated_at: to, rasp_seq: last } = await served.client.get(id);
   const seqs = async (query: string) =>
     (await json<{ events: { seq: number }[] }>(`/v1/runs/${id}/rasp/history?${query}`)).events.map(({ seq }) => seq);
@@ -382,7 +382,7 @@ test('a range from created_at to updated_at holds the first and the last event, 
   // A plus sign that was not encoded arrives as a blank.
   expect(await seqs(`from_ts=${offset(from)}&to_ts=${encodeURIComponent(offset(to))}`)).toEqual(all);
   expect(await seqs(`from_ts=${inTokyo(from)}&to_ts=${inTokyo(to)}`)).toEqual(all);
-  // To the second: all of that second.
+  // To the second, including that second.
   expect(await seqs(`from_ts=${from.slice(0, 19)}Z&to_ts=${to.slice(0, 19)}Z`)).toEqual(all);
   expect((await served.fetch(`/v1/runs/${id}/rasp/history?from_ts=yesterday`)).status).toBe(400);
 });

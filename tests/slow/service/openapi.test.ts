@@ -1,5 +1,5 @@
-// The OpenAPI document on its own terms: every reference leads somewhere, every operation has a name, and what it takes
-// and answers is said. tests/engines-real/openapi.test.ts has public tools read it.
+// The OpenAPI document by itself: every reference resolves, every operation has a name, and its input and output are
+// described. tests/engines-real/openapi.test.ts checks it with public tools.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { serve, type Served } from '../../support/served.js';
 

@@ -14,7 +14,7 @@ import { addToken, removeToken } from '../../../src/service/access/tokens.js';
 import { Gate } from '../../support/gate.js';
 import { serve, type Served } from '../../support/served.js';
 
-// What is not for programs (pages, sign-in) is not among them.
+// Routes that are not for programs (pages, sign-in) are not among them.
 const ROUTES = [
   'POST /v1/runs',
   'GET /v1/runs',
@@ -61,7 +61,7 @@ beforeAll(async () => {
 });
 afterAll(() => served.close());
 
-const settled = (runId: string) => served.bench.orchestrator.settled(runId);
+const waitUntilIdle = (runId: string) => served.bench.orchestrator.waitUntilIdle(runId);
 
 async function waiting(prompt = ASK, rest: object = {}): Promise<string> {
   const { run_id: runId } = await served.client.create({
@@ -71,13 +71,13 @@ async function waiting(prompt = ASK, rest: object = {}): Promise<string> {
     permission: 'full',
     ...rest,
   });
-  expect((await settled(runId)).status).toBe('waiting_user');
+  expect((await waitUntilIdle(runId)).status).toBe('waiting_user');
   return runId;
 }
 
 async function ended(prompt = '[[answer Done.]]'): Promise<string> {
   const { run_id: runId } = await served.client.create({ engine: 'codex', prompt, permission: 'full' });
-  expect((await settled(runId)).status).toBe('succeeded');
+  expect((await waitUntilIdle(runId)).status).toBe('succeeded');
   return runId;
 }
 
@@ -120,7 +120,7 @@ describe('runs', () => {
       headers: { 'idempotency-key': 'mine-2' },
     });
     expect(both.status).toBe(400);
-    await settled(first.run_id);
+    await waitUntilIdle(first.run_id);
   });
 
   test('the events name who started, answered and canceled a run', async () => {
@@ -132,7 +132,7 @@ describe('runs', () => {
       body: JSON.stringify({ interaction_id: id, response: ASK }),
     });
     expect(reply.status).toBe(200);
-    await settled(runId);
+    await waitUntilIdle(runId);
     await served.client.cancel(runId);
     const events = (await served.bench.data.store.readJournal(runId, 'rasp', { limit: 1000 })).map(
       (line) => JSON.parse(line) as RaspEvent,
@@ -151,7 +151,7 @@ describe('runs', () => {
       ids.unshift(
         (await served.client.create({ engine: 'gemini', prompt: '[[answer x]]', labels: { batch: 'list' } })).run_id,
       );
-    for (const id of ids) await settled(id);
+    for (const id of ids) await waitUntilIdle(id);
     const seen: string[] = [];
     for (let cursor: string | null = null; ;) {
       const page: Awaited<ReturnType<typeof served.client.list>> = await served.client.list({
@@ -177,9 +177,9 @@ describe('runs', () => {
     expect(await served.client.cancel(runId)).toMatchObject({ status: 'canceled', interaction: null });
     const next = await served.client.continueFrom(runId, { prompt: '[[done {}]]', request_id: 'next-1' });
     expect(next).toMatchObject({ continue_from: runId });
-    await settled(next.run_id);
+    await waitUntilIdle(next.run_id);
     const retried = await served.client.retry(next.run_id);
-    await settled(retried.run_id);
+    await waitUntilIdle(retried.run_id);
     for (const id of [retried.run_id, next.run_id, runId]) await served.client.delete(id);
     expect(await refusal(served.client.get(runId))).toEqual({ code: 'RUN_NOT_FOUND', status: 404 });
   });
@@ -209,7 +209,7 @@ describe('runs', () => {
       code: 'REQUEST_ID_CONFLICT',
       status: 409,
     });
-    await settled(forked.run_id);
+    await waitUntilIdle(forked.run_id);
     expect(await served.client.get(forked.run_id)).toMatchObject({ status: 'succeeded', result: 1, fork_from: runId });
     expect(await served.client.get(runId)).toMatchObject({
       status: 'waiting_user',
@@ -225,13 +225,13 @@ describe('runs', () => {
 
   test('a run that cannot be forked is refused with its code', async () => {
     const { run_id: other } = await served.client.create({ engine: 'gemini', prompt: '[[answer x]]' });
-    await settled(other);
+    await waitUntilIdle(other);
     expect(await refusal(served.client.fork(other, { prompt: 'x' }))).toEqual({
       code: 'FORK_UNSUPPORTED',
       status: 409,
     });
     const { run_id: lost } = await served.client.create({ engine: 'codex', prompt: '[[nosession]][[answer x]]' });
-    await settled(lost);
+    await waitUntilIdle(lost);
     expect(await refusal(served.client.fork(lost, { prompt: 'x' }))).toEqual({ code: 'NO_SESSION', status: 409 });
     expect(await refusal(served.client.fork('run_01M7HEENCB3Q72PDFDW48J2F4K', { prompt: 'x' }))).toEqual({
       code: 'RUN_NOT_FOUND',
@@ -271,7 +271,7 @@ describe('runs', () => {
     mkdirSync(cwd, { recursive: true });
     const body = { engine: 'codex', prompt: '[[done 1]]', cwd, request_id: 'folder-1', permission: 'full' } as const;
     const { run_id: runId } = await served.client.create(body);
-    await settled(runId);
+    await waitUntilIdle(runId);
     rmSync(cwd, { recursive: true });
     expect((await served.client.create(body)).run_id).toBe(runId);
     expect(await refusal(served.client.create({ ...body, request_id: 'folder-2' }))).toEqual({
@@ -287,7 +287,7 @@ describe('runs', () => {
       cwd: served.root,
       permission: 'full',
     });
-    await settled(runId);
+    await waitUntilIdle(runId);
     expect(await refusal(served.client.retry(runId))).toEqual({ code: 'PATH_NOT_ALLOWED', status: 403 });
     expect(await refusal(served.client.continueFrom(runId, { prompt: 'x' }))).toEqual({
       code: 'PATH_NOT_ALLOWED',
@@ -328,7 +328,7 @@ describe('answers', () => {
     expect(await served.client.reply(runId, reply)).toMatchObject({ attempt_number: 2 });
     expect(await served.client.reply(runId, reply)).toMatchObject({ run_id: runId });
     expect((await refusal(served.client.reply(runId, { ...reply, response: 'Postgres' }))).code).toBe('REPLY_CONFLICT');
-    await settled(runId);
+    await waitUntilIdle(runId);
     expect(
       (await refusal(served.client.reply(runId, { interaction_id: question.interaction_id, response: 'x' }))).status,
     ).toBe(409);
@@ -403,8 +403,8 @@ describe('the stream of changes of runs', () => {
       labels: { team: 'b' },
       interaction: { question: { prompt: 'Which database?' } },
     });
-    // A state that was left before it could be told is not told.
-    for (const told of seen) expect(told).toMatch(new RegExp(`^${id} (?:queued|running)$`));
+    // A state that has already ended before its notification is not reported.
+    for (const text of seen) expect(text).toMatch(new RegExp(`^${id} (?:queued|running)$`));
     await served.client.cancel(id);
     for (; !(change?.type === 'run' && change.run.status === 'canceled'); change = await next())
       expect(change?.type).toBe('run');
@@ -465,7 +465,7 @@ describe('events', () => {
     const { interaction_id: id } = await served.client.interaction(runId);
     await served.client.reply(runId, { interaction_id: id, response: '[[done {}]]' });
     await reading;
-    const { heads, status } = await settled(runId);
+    const { heads, status } = await waitUntilIdle(runId);
     expect([status, seen]).toEqual(['succeeded', Array.from({ length: heads.rasp_seq }, (_, index) => index + 1)]);
   });
 
@@ -586,7 +586,7 @@ describe('evidence', () => {
 
 describe('the server about itself', () => {
   test('health needs no token; who one is, engines, contract, parsers and figures do', async () => {
-    // It shares no database: there is nothing to prove, and nobody to prove it to.
+    // It shares no database: there is no host to prove its identity to.
     const challenge = (text: string) => served.fetch(`/readyz?challenge=${text}`, { as: null });
     expect(await (await challenge('x'.repeat(16))).json()).toEqual({ status: 'ok' });
     for (const wrong of ['', 'x'.repeat(15), 'x'.repeat(129), 'x%20'.repeat(16)])
@@ -670,7 +670,7 @@ test('requests match the contract of the command line and the checks of the orch
     ['interaction', interactionView],
   ] as const) {
     const { required = [], properties = {} } = contract.$defs[name] ?? {};
-    // Only in lists, and only where sessions.sticky is on.
+    // Only in lists, and only if sessions.sticky is on.
     const elsewhere = new Set(['truncated', 'interactive_profile', 'wait_deadline_at']);
     expect(Object.keys(shape).toSorted()).toEqual(
       Object.keys(properties)
@@ -707,11 +707,11 @@ test('an answer that is complete only when the server is stopping is refused, an
     execution_mode: 'interactive',
     permission: 'full',
   });
-  await stopping.bench.orchestrator.settled(runId);
+  await stopping.bench.orchestrator.waitUntilIdle(runId);
   const { interaction_id: id } = await stopping.client.interaction(runId);
   const body = JSON.stringify({ interaction_id: id, response: 'a' });
   const sending = new Gate();
-  const begun = once(stopping.service.app.server, 'request');
+  const requestSeen = once(stopping.service.app.server, 'request');
   const answer = stopping.fetch(`/v1/runs/${runId}/interaction/reply`, {
     method: 'POST',
     duplex: 'half',
@@ -725,8 +725,8 @@ test('an answer that is complete only when the server is stopping is refused, an
       },
     }),
   } as RequestInit);
-  await begun;
-  // What is looked at first has been looked at.
+  await requestSeen;
+  // Waits until the first check has run.
   await settle();
   stopping.service.stopTaking();
   sending.open();

@@ -1,4 +1,4 @@
-// A running server applies a changed config.json, says which settings need a restart, and keeps its settings when the
+// A running server applies a changed config.json, reports which settings need a restart, and keeps its settings if the
 // file is invalid. Needs the build.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

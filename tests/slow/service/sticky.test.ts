@@ -1,5 +1,5 @@
-// sessions.sticky over HTTP, by the client and by the command line: how a run waits is shown while the setting is on,
-// and nothing of it while it is off.
+// sessions.sticky over HTTP, in the client and on the command line: how a run waits is shown while the setting is on,
+// and not while it is off.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

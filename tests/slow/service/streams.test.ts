@@ -1,6 +1,5 @@
-// Readers of streams under stress: whatever happens to their connections, each ends with every event once and in order;
-// slow ones and idle ones cost the server next to nothing. PARLEY_STREAM_CLIENTS, _EVENTS and PARLEY_SLOW_EVENTS ask
-// for more.
+// Readers of streams under stress: despite any disconnects, each ends with every event once and in order; slow and idle
+// readers cost the server next to nothing. PARLEY_STREAM_CLIENTS, _EVENTS and PARLEY_SLOW_EVENTS set larger numbers.
 import { execFileSync } from 'node:child_process';
 import { createHash, type Hash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -24,7 +23,7 @@ const TURNS = 4;
 const MB = 1024 * 1024;
 const PATIENCE_MS = 120_000 + (CLIENTS * EVENTS) / 4;
 
-// What a reader has seen, as far as it can be compared with what is stored, without keeping it.
+// A reader's digest of its events, comparable with the stored ones, without keeping them.
 class Seen {
   readonly #cursor: number;
   readonly #hash: Hash = createHash('sha256');
@@ -100,17 +99,17 @@ describe(`002-04: of ${CLIENTS} clients and ${EVENTS} events`, () => {
           );
         };
         for (let number = 0, at = 1; at <= TURNS; at += 1) {
-          // Some join at the beginning of a turn, while it is at work.
+          // Some join at the start of a turn, while it runs.
           for (; number < (CLIENTS * at) / TURNS; number += 1) await join(number);
           if (at === TURNS) break;
-          expect((await served.bench.orchestrator.settled(runId)).status).toBe('waiting_user');
+          expect((await served.bench.orchestrator.waitUntilIdle(runId)).status).toBe('waiting_user');
           const { interaction_id: id } = await served.client.interaction(runId);
           await served.client.reply(runId, {
             interaction_id: id,
             response: `${burst} ${at === TURNS - 1 ? '[[done {}]]' : '[[ask Go on?|yes]]'}`,
           });
         }
-        const run = await served.bench.orchestrator.settled(runId);
+        const run = await served.bench.orchestrator.waitUntilIdle(runId);
         expect([run.status, run.heads.rasp_seq > EVENTS, run.heads.fcmp_seq > EVENTS]).toEqual([
           'succeeded',
           true,
@@ -130,15 +129,15 @@ describe(`002-04: of ${CLIENTS} clients and ${EVENTS} events`, () => {
   );
 });
 
-// What there is, as one knows it who lists when told to begin, and then only hears of changes.
+// The state of a client that lists at the start, and then only receives changes.
 async function followRuns(client: ParleyClient, signal: AbortSignal, known: Map<string, RunView>): Promise<void> {
-  const take = (run: RunView): void => {
+  const receive = (run: RunView): void => {
     const before = known.get(run.run_id);
     if (!before || before.rasp_seq <= run.rasp_seq) known.set(run.run_id, run);
   };
   for await (const change of client.runChanges({ signal })) {
-    if (change.type === 'run') take(change.run);
-    if (change.type === 'ready') for (const run of (await client.list({ limit: 500 })).runs) take(run);
+    if (change.type === 'run') receive(change.run);
+    if (change.type === 'ready') for (const run of (await client.list({ limit: 500 })).runs) receive(run);
   }
 }
 
@@ -169,7 +168,7 @@ test('a follower of run changes ends with the current state of all, however ofte
         served.client.create({ engine: 'codex', prompt, execution_mode: 'interactive', permission: 'full' }),
       ),
     );
-    for (const { run_id: id } of runs) await served.bench.orchestrator.settled(id);
+    for (const { run_id: id } of runs) await served.bench.orchestrator.waitUntilIdle(id);
     const { runs: listed } = await served.client.list({ limit: 500 });
     expect(new Set(listed.map(({ status }) => status))).toEqual(new Set(['waiting_user', 'failed']));
     for (const known of pictures)
@@ -201,7 +200,7 @@ describe('memory', () => {
         expect
           .poll(async () => (await client.get(id)).status, { timeout: PATIENCE_MS, interval: 100 })
           .toBe('succeeded');
-      // What it takes to produce so many is not what a reader takes: that much is there before.
+      // The cost of producing so many events is not the cost of a reader: these are produced before.
       for (let warm = 0; warm < 2; warm += 1) await ended(await produce());
       const before = memoryOf(child.pid);
       const id = await produce();
@@ -221,7 +220,7 @@ describe('memory', () => {
         },
       });
       await ended(id);
-      // All are produced, and the reader is behind; the short form has seen enough a little later.
+      // All are produced, and the reader is behind; the short form stops a little later.
       expect(count).toBeLessThan(SLOW_EVENTS);
       await expect.poll(() => count, { timeout: PATIENCE_MS, interval: 50 }).toBeGreaterThan(3000);
       hurry = process.env['PARLEY_SLOW_EVENTS'] === undefined;
@@ -277,7 +276,7 @@ describe('memory', () => {
         execution_mode: 'interactive',
         permission: 'full',
       });
-      await served.bench.orchestrator.settled(id);
+      await served.bench.orchestrator.waitUntilIdle(id);
       const wakeups = served.bench.orchestrator.wakeups as CommitWakeups;
       const leave = new AbortController();
       const opened = await Promise.all(

@@ -1,5 +1,5 @@
-// The server as a process that is killed, stopped and started again: what waits is answerable afterwards, and whoever
-// was connected goes on by itself. PARLEY_WAITING_RUNS asks for more of them.
+// The server as a process that is killed, stopped and started again: waiting runs can be answered afterwards, and
+// connected clients continue by themselves. PARLEY_WAITING_RUNS sets their number.
 import { singleHost } from '../../../src/ownership/single-host.js';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ const FACTS = { pending: true, handle: true, requireUserReply: true, sticky: fal
 const SESSION = '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c';
 const ASK = '[[ask Which?|a|b]]';
 
-// Runs that wait, as if their turns had been played.
+// Waiting runs, as if their turns had been run.
 async function fill(site: Site, count: number): Promise<string[]> {
   mkdirSync(site.data, { recursive: true, mode: 0o700 });
   const data = await openDataDir(site.data, { pid: process.pid });
@@ -56,8 +56,8 @@ async function fill(site: Site, count: number): Promise<string[]> {
     const sessions = join(run.spec.home ?? '', '.parley-rehearsal', 'sessions');
     mkdirSync(sessions, { recursive: true });
     writeFileSync(join(sessions, `${SESSION}.json`), '{}');
-    const begun = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, epoch: 1 });
-    if (!begun.applied) throw new Error('the chart has changed');
+    const started = await applyRunEvent(deps, run, { event: 'turn.started', facts: FACTS, epoch: 1 });
+    if (!started.applied) throw new Error('the chart has changed');
     const [id, askedAt] = [ids.interaction(), systemClock.now()];
     const question = {
       interaction_id: id,
@@ -67,7 +67,7 @@ async function fill(site: Site, count: number): Promise<string[]> {
       options: [],
       asked_at: new Date(askedAt).toISOString(),
     } as const;
-    await applyRunEvent(deps, begun.run, {
+    await applyRunEvent(deps, started.run, {
       event: 'turn.needs_input',
       facts: FACTS,
       before: [
@@ -83,12 +83,12 @@ async function fill(site: Site, count: number): Promise<string[]> {
   return made;
 }
 
-// A client that does not wait long before it comes back.
+// A client with short delays before it reconnects.
 function patient({ url, token }: ServerProcess): ParleyClient {
   return createClient({ url, token, wait: () => new Promise((resolve) => setTimeout(resolve, 20)) });
 }
 
-// What waits, as one knows it who only reads the stream of the inbox.
+// The waiting questions, as known to a reader of the inbox stream only.
 function followInbox(
   client: ParleyClient,
   signal: AbortSignal,
@@ -186,7 +186,7 @@ test(
   },
 );
 
-function settle(site: Site, graceSec: number): void {
+function writeGrace(site: Site, graceSec: number): void {
   mkdirSync(site.data, { recursive: true, mode: 0o700 });
   writeFileSync(join(site.data, 'config.json'), JSON.stringify({ shutdown_grace_sec: graceSec }));
 }
@@ -194,7 +194,7 @@ function settle(site: Site, graceSec: number): void {
 describe('SIGTERM', () => {
   test('a running turn gets its time, then ends; waiting runs stay; streams end and resume on restart', async () => {
     const site = createSite();
-    settle(site, 1);
+    writeGrace(site, 1);
     const first = await startServer(site, ['--port', String(await steadyPort())]);
     const { run_id: waits } = await first.client.create({
       engine: 'rehearsal',
@@ -236,7 +236,7 @@ describe('SIGTERM', () => {
 
   test('a turn that is done in time is done, and meanwhile nothing new is taken', async () => {
     const site = createSite();
-    settle(site, 600);
+    writeGrace(site, 600);
     const { client, child, ended } = await startServer(site);
     const { run_id: id } = await client.create({
       engine: 'rehearsal',
@@ -257,7 +257,7 @@ describe('SIGTERM', () => {
 
   test('a second signal hurries', async () => {
     const site = createSite();
-    settle(site, 600);
+    writeGrace(site, 600);
     const { client, child, ended } = await startServer(site);
     const { run_id: id } = await client.create({ engine: 'rehearsal', prompt: '[[answer At work.]][[hang]]' });
     const engine = await untilEngine(site);

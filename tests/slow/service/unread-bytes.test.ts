@@ -13,7 +13,7 @@ const TEXT = 'x'.repeat(9_800_000);
 let served: Served;
 const sockets: Socket[] = [];
 beforeEach(async () => {
-  served = await serve({ bench: { settings: { plays: false } } });
+  served = await serve({ bench: { settings: { runsTurns: false } } });
   const { store } = served.bench.data;
   for (const [id, prompt] of [
     [LARGE, TEXT],
@@ -82,7 +82,7 @@ test('pipelined requests of one connection load only a few runs, and are release
   const viewer = served.tokenOf('viewer');
   const path = `/v1/runs/${LARGE}`;
   const loading = vi.spyOn(served.bench.data.store, 'salvageRun');
-  // Several times: anything that stays counted would fill the limit.
+  // Several times: any bytes that stayed counted would fill the limit.
   for (let round = 0; round < 3; round += 1) {
     requestWithoutReading(path, viewer, 20);
     await Promise.all(sockets.map((socket) => once(socket, 'readable')));
@@ -113,7 +113,7 @@ test('many tokens together are limited to the total, small responses are not', a
 test('a change that was made is reported although its token has unread responses', async () => {
   const operator = served.tokenOf('operator');
   for (let count = 0; count < 3; count += 1) requestWithoutReading(`/v1/runs/${LARGE}`, operator);
-  // Each has been written, and stays unread but for its beginning.
+  // Each has been written, and stays unread except for its beginning.
   await Promise.all(sockets.map((socket) => once(socket, 'readable')));
   const response = await served.fetch(`/v1/runs/${LARGE}/cancel`, { method: 'POST', as: operator });
   expect(response.status).toBe(200);

@@ -1,4 +1,4 @@
-// GET …/verify on a real server: the check runs in a process of its own and says the same as the command.
+// GET …/verify on a real server: the check runs in a separate process and has the same result as the command.
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// What a client may ask for, by method. Each answers, or throws a BadRequest; all of them at once, so that requests
-// keep their order.
+// The methods of the client. Each one responds or throws a BadRequest, synchronously, so that requests keep their
+// order.
 import { arch, hostname, release } from 'node:os';
 import { codexHome, newId, UUID } from '../codex-threads.mjs';
 import { settingsOf, Thread, VERSION } from './thread.mjs';
@@ -88,7 +88,7 @@ const METHODS = {
     const all = [...loaded.values(), ...stored].filter(
       (thread) => thread.isStored && (folders === null || folders.includes(thread.settings.cwd)),
     );
-    // The ids of threads are in the order of their time.
+    // Ids of threads sort by their time.
     const sorted = all.toSorted((a, b) => (a.id < b.id ? 1 : -1));
     const page = cutPage(sortDirection === 'asc' ? sorted.toReversed() : sorted, cursor, limit);
     const readStates = Object.fromEntries(page.data.map((thread) => [thread.id, unread(thread)]));
@@ -118,14 +118,14 @@ const METHODS = {
   ) {
     const thread = loadedThread(threadId);
     if (!Array.isArray(input)) throw new BadRequest('Invalid request: missing field `input`');
-    // It does not wait its turn: it is more of what is on.
+    // Does not wait for a turn: the input is added to the running turn.
     if (thread.active) {
       answer(id, { turn: thread.active.accepted });
       thread.active.steer(input, clientUserMessageId);
       return;
     }
-    const given = { cwd, approvalPolicy, approvalsReviewer, sandbox: sandboxPolicy, model };
-    thread.set(Object.fromEntries(Object.entries(given).filter(([, value]) => value != null)));
+    const settings = { cwd, approvalPolicy, approvalsReviewer, sandbox: sandboxPolicy, model };
+    thread.set(Object.fromEntries(Object.entries(settings).filter(([, value]) => value != null)));
     const turn = new Turn(thread, input, clientUserMessageId);
     answer(id, { turn: turn.accepted });
     void turn.play();
@@ -139,7 +139,7 @@ const METHODS = {
 
   'turn/interrupt'(id, { threadId, turnId }) {
     const thread = loadedThread(threadId);
-    // As the real one: after a turn that was interrupted, another interrupt is never answered.
+    // Like the real one: after a turn was interrupted, another interrupt never gets a response.
     if (!thread.active && thread.turns.at(-1)?.status === 'interrupted') return;
     const turn = activeTurn(thread, turnId, 'interrupt');
     answer(id, {});
@@ -148,7 +148,7 @@ const METHODS = {
 };
 
 export function handle({ id, method, params }) {
-  // A notification of the client; `initialized` says nothing new.
+  // A notification of the client; `initialized` contains nothing new.
   if (id === undefined) return;
   try {
     if (!Object.hasOwn(METHODS, method))
@@ -217,7 +217,7 @@ const inSummary = (turn) => ({
   itemsView: 'summary',
 });
 
-// A cursor is the number of what was before it.
+// A cursor is the number of entries before it.
 function cutPage(all, cursor, limit) {
   const from = Number(cursor ?? 0);
   const to = from + (limit ?? PAGE);

@@ -1,5 +1,5 @@
-// A prompt as a script for this server. Not that of src/rehearsal/directives.ts: other words, and arguments it has no
-// place for (two commands, a path and a text). The form is the same: [[word argument]], and what is no directive is
+// A prompt as a script for this server. It differs from src/rehearsal/directives.ts: other directives, and arguments
+// that it does not support (two commands, a path and a text). The form is the same: [[word argument]]; other text is
 // plain text.
 const OPENING = /\[\[([a-z]+[01]?)/g;
 const MAX_COUNT = 10_000_000;
@@ -9,7 +9,7 @@ const bare = (argument) => (argument === '' ? {} : undefined);
 const count = (name) => (argument) =>
   /^\d{1,8}$/.test(argument) && Number(argument) <= MAX_COUNT ? { [name]: Number(argument) } : undefined;
 
-// Each word makes a step of its argument, or undefined if it cannot.
+// Each directive creates a step from its argument, or returns undefined for an invalid one.
 const WORDS = {
   say: text('text'),
   reason: text('text'),
@@ -41,8 +41,8 @@ const WORDS = {
 export function parseScript(prompt) {
   const steps = [];
   const opening = new RegExp(OPENING);
-  for (let found = opening.exec(prompt); found; found = opening.exec(prompt)) {
-    const directive = readDirective(prompt, found[1], opening.lastIndex);
+  for (let match = opening.exec(prompt); match; match = opening.exec(prompt)) {
+    const directive = readDirective(prompt, match[1], opening.lastIndex);
     if (!directive) continue;
     steps.push(directive.step);
     opening.lastIndex = directive.end;

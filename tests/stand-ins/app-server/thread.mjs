@@ -1,6 +1,5 @@
-// A thread: its settings, its turns, and what of a script is still to be played. Stored from its first turn on (a fork
-// at once) as a file that only grows, so that it outlives the process however that ends; without resume it is in memory
-// alone.
+// A thread: its settings, its turns, and the rest of its script. Stored from its first turn on (a fork at once) in an
+// append-only file, so that it outlives the process; without resume it is only in memory.
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { findRollout, listRollouts, newId, newRollout, SESSIONS } from '../codex-threads.mjs';
@@ -27,9 +26,9 @@ export class Thread {
   turns = [];
   // Steps for the next turn.
   kept = [];
-  // The approvals for which nobody answered when the turn was cut off; [] when it was not.
+  // The approvals that were unanswered when the turn was interrupted; [] otherwise.
   cut = [];
-  // What was accepted for the session, which is this process.
+  // The approvals for the session, which is this process.
   accepted = new Set();
   commands = new Set();
   usage = 0;
@@ -63,7 +62,7 @@ export class Thread {
   }
 
   static read(path) {
-    // The last line may be cut off.
+    // The last line may be incomplete.
     const lines = readFileSync(path, 'utf8')
       .split('\n')
       .slice(0, -1)
@@ -85,7 +84,7 @@ export class Thread {
     return (first?.content[0]?.text ?? '').slice(0, PREVIEW_CHARS);
   }
 
-  // What a process that died left open.
+  // The unfinished turn of a process that died.
   abortCalls() {
     for (const id of this.#calls) this.called(id, 'aborted');
   }
@@ -101,7 +100,7 @@ export class Thread {
       for (const item of turn.items) forked.add(turn.id, item);
       forked.end({ ...turn, status: turn.status === 'inProgress' ? 'interrupted' : turn.status });
     }
-    // What is to come belongs to the whole.
+    // The rest of the script belongs to the whole thread.
     if (at === this.turns.length - 1) {
       forked.keep(this.kept);
       forked.cutOff(this.cut);
@@ -141,7 +140,7 @@ export class Thread {
     if (steps.length > 0 || this.cut.length > 0) this.#change('cut', steps);
   }
 
-  // As the model sees it.
+  // The text that the model receives.
   call(id, name, parameters) {
     this.#change('response_item', { type: 'function_call', name, arguments: JSON.stringify(parameters), call_id: id });
   }
@@ -188,7 +187,7 @@ export class Thread {
     };
   }
 
-  // What opening a thread is answered with.
+  // The response to opening a thread.
   toOpened(turns) {
     const { cwd, model, modelProvider, approvalPolicy, approvalsReviewer, sandbox } = this.settings;
     return {
@@ -237,7 +236,8 @@ export class Thread {
   }
 }
 
-// Of what a client asks for and what is known; a sandbox that may write is not brought back, as with the real one.
+// Combines the client's request with stored settings; like the real one, it does not restore a sandbox with write
+// access.
 export function settingsOf(params, known) {
   const sandbox =
     params.sandbox == null

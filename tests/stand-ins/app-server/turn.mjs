@@ -1,6 +1,6 @@
-// One turn: begun → its steps one after another, each in the voice of the real server → ended, exactly once, as
-// `completed`, `interrupted` or `failed`. While it waits for the client, what would have to be asked again and what is
-// still to be played are with the thread, so that whoever goes on with it knows them.
+// One turn: starts, runs its steps one after another, each with the messages of the real server, and ends exactly once,
+// as `completed`, `interrupted` or `failed`. While it waits for the client, the thread stores the requests to repeat
+// and the rest of the script, so that another process can continue it.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { newId } from '../codex-threads.mjs';
@@ -22,10 +22,10 @@ const SMALL_FORM = {
   properties: { confirm: { type: 'boolean', title: 'Really?' } },
   required: ['confirm'],
 };
-// As of a model that names its calls itself.
+// Like a model that names its calls itself.
 const SAME_ITEM = 'call_stand_in_0';
 
-// Thrown where the turn is, when it ends before its script does.
+// Thrown at the current step when the turn ends before its script.
 class Ending extends Error {
   constructor(status, message = '') {
     super(message);
@@ -37,11 +37,11 @@ export class Turn {
   id = newId();
   #thread;
   #prompt;
-  // {step, kept}: whether it was there before this turn.
+  // {step, kept}: whether it is from an earlier turn.
   #script;
   #begunAt = Date.now();
   #voice;
-  // The requests that wait, with the step that asks again or null.
+  // The waiting requests, each with the step that asks again or null.
   #open = new Set();
   #end;
   #ended;
@@ -53,7 +53,7 @@ export class Turn {
     this.#ended = new Promise((_, reject) => {
       this.#end = reject;
     });
-    // Nobody may be waiting.
+    // No caller may be waiting.
     this.#ended.catch(() => {});
     thread.store();
     thread.active = this;
@@ -69,7 +69,7 @@ export class Turn {
     this.clientId = clientId;
   }
 
-  // What turn/start is answered with.
+  // The response to turn/start.
   get accepted() {
     return { ...this.#toWire('inProgress', { completedAt: null, durationMs: null }), startedAt: null };
   }
@@ -88,14 +88,14 @@ export class Turn {
     }
   }
 
-  // More of the user's words while it is on.
+  // More input of the user while the turn runs.
   steer(input, clientId = null) {
     this.#voice.hear(input, clientId);
     this.#script.push(...parseScript(textOf(input)).map(fresh));
     this.#remember();
   }
 
-  // A command that runs goes on; it can be cleaned away.
+  // A running command continues; it can be cleaned up.
   interrupt() {
     this.#end(new Ending('interrupted'));
   }
@@ -103,7 +103,7 @@ export class Turn {
   async #playAll() {
     while (this.#script.length > 0) {
       const { step } = this.#script.shift();
-      // Crossed out before it is played: if this step kills us, the next turn goes on behind it.
+      // Removed before it runs: if this step kills the process, the next turn continues behind it.
       this.#remember();
       await this.#play(step);
     }
@@ -126,7 +126,7 @@ export class Turn {
       case 'approvechanged':
         return this.#approve(step);
       case 'parallel':
-        // The second first.
+        // The second request comes first.
         return Promise.all(step.commands.toReversed().map((command) => this.#approve({ word: 'approve', command })));
       case 'patch':
       case 'hiddenpatch':
@@ -263,7 +263,7 @@ export class Turn {
     this.#voice.pay();
   }
 
-  // True: it may be done. Else the item has ended, and for `cancel` the turn.
+  // True: it is allowed. Otherwise the item has ended and, for `cancel`, the turn.
   #isAccepted(decision, item) {
     if (decision === 'accept' || decision === 'acceptForSession') return true;
     const isRejected = decision === 'decline' || decision === 'cancel';
@@ -328,7 +328,7 @@ export class Turn {
     const answer = contentItems.map(({ text }) => text).join('\n');
     this.#thread.called(item.id, answer);
     this.#voice.pay();
-    // Told to wait for the answer, or given it.
+    // Waits for the answer, or receives it.
     if (!/end your turn/i.test(answer))
       return this.#voice.say(success ? `Answer: ${answer}` : `Nobody answers: ${answer}`);
     this.#voice.say('Question asked; ending my turn.');
@@ -394,11 +394,11 @@ export class Turn {
     this.#voice.say(text);
   }
 
-  // The result of a request, {} when it was refused. `again` is asked again when the turn is cut off here.
+  // The result of a request, {} if it was refused. `again` is repeated if the turn is interrupted here.
   async #request(method, params, { again = null } = {}) {
     const open = { id: null, again };
     this.#open.add(open);
-    // Before it is asked: whoever hears the question may end us.
+    // Before the request is sent: a client that receives the question may kill this process.
     this.#remember();
     const { id, reply } = ask(method, params);
     open.id = id;
@@ -408,7 +408,7 @@ export class Turn {
     return typeof result === 'object' && result !== null ? result : {};
   }
 
-  // While somebody is asked, all that is left belongs to the next turn, unless this one goes on.
+  // While a request waits, the rest of the script belongs to the next turn, unless this turn continues.
   #remember() {
     const isAsking = this.#open.size > 0;
     this.#thread.keep(this.#script.filter(({ kept }) => isAsking || kept).map(({ step }) => step));
@@ -418,12 +418,12 @@ export class Turn {
   #stopAtQuestion(ending) {
     this.#thread.keep(this.#script.map(({ step }) => step));
     this.#thread.cutOff([]);
-    // Who plays beside this step ends with it.
+    // Everything that runs next to this step ends with it.
     this.#end(ending);
     throw ending;
   }
 
-  // What was being asked when the last turn was cut off comes before all else.
+  // The requests at which the last turn was interrupted come first.
   #againFirst() {
     const { cut } = this.#thread;
     if (cut.length === 0) return [];
@@ -444,11 +444,11 @@ export class Turn {
     return startCommand(command, { dieWithUs: true, cwd: this.#thread.settings.cwd });
   }
 
-  // Its end is told even when the turn has ended before.
+  // Reports the end of the command even if the turn has already ended.
   #execute(item, child) {
     this.#thread.commands.add(child);
     const begunAt = Date.now();
-    const told = child.ended.then(({ text, code }) => {
+    const reported = child.ended.then(({ text, code }) => {
       this.#thread.commands.delete(child);
       if (text !== '') this.#voice.tell('item/commandExecution/outputDelta', { itemId: item.id, delta: text });
       this.#voice.complete(item, {
@@ -460,7 +460,7 @@ export class Turn {
       this.#thread.called(item.id, `Process exited with code ${code}\nOutput:\n${text}`);
       this.#voice.pay();
     });
-    return Promise.race([told, this.#ended]);
+    return Promise.race([reported, this.#ended]);
   }
 
   #commandItem(id, command) {

@@ -1,5 +1,5 @@
-// What a turn says while it is on: its items from start to end, the state of its thread, what its calls of the model
-// cost.
+// The output of a turn while it runs: its items from start to end, the state of its thread, the cost of its model
+// calls.
 import { newId } from '../codex-threads.mjs';
 import { notify } from './wire.mjs';
 
@@ -30,7 +30,7 @@ export const nextItem = (kind) => `${kind}_stand_in_${process.pid}_${(items += 1
 export const stamped = (body) => ({ ...body, startedAtMs: Date.now(), completedAtMs: null });
 
 export class Voice {
-  // Of the agent; null before it said anything.
+  // The agent's last message; null before the first.
   lastMessage = null;
   #thread;
   #turnId;
@@ -71,8 +71,8 @@ export class Voice {
     return item;
   }
 
-  complete(begun, changes) {
-    const item = { ...begun, ...changes, completedAtMs: Date.now() };
+  complete(started, changes) {
+    const item = { ...started, ...changes, completedAtMs: Date.now() };
     this.#thread.add(this.#turnId, item);
     this.tell('item/completed', { item, completedAtMs: item.completedAtMs });
     this.#hasUnpaid = true;

@@ -1,23 +1,23 @@
-// The conversation with the client, a JSON object a line, in the form of the real one: no `jsonrpc`, every notification
-// with `emittedAtMs`, the ids of our own requests counted from 0. Lines that are no message are passed over in silence.
+// The conversation with the client, one JSON object per line, in the form of the real one: no `jsonrpc`, every
+// notification with `emittedAtMs`, the ids of our own requests counted from 0. Lines that are not messages are ignored.
 
 const BAD_REQUEST = -32600;
 
-// A request that is refused; the text is all that tells one reason from another.
+// A refused request; only the text distinguishes the reasons.
 export class BadRequest extends Error {}
 
 const optedOut = new Set();
 const waiting = new Map();
 let nextId = 0;
 
-// A client that went away ends the process, quietly.
+// A client that disconnects ends the process, without a message.
 process.stdout.on('error', () => process.exit(0));
 
 function send(message) {
   return process.stdout.write(`${JSON.stringify(message)}\n`);
 }
 
-// Resolves when the client took what was written so far.
+// Resolves when the client has read everything written so far.
 export function flush() {
   return new Promise((resolve) => {
     process.stdout.write('', resolve);
@@ -28,7 +28,7 @@ export function optOut(methods) {
   for (const method of methods) optedOut.add(method);
 }
 
-// False when the client is slow: `flush` before there is more.
+// False if the client is slow: call `flush` before writing more.
 export function notify(method, params) {
   return optedOut.has(method) || send({ method, params, emittedAtMs: Date.now() });
 }
@@ -36,7 +36,7 @@ export function notify(method, params) {
 export const answer = (id, result) => send({ id, result });
 export const refuse = (id, message) => send({ error: { code: BAD_REQUEST, message }, id });
 
-// Asks the client. `reply` resolves with {result} or {error}; never, when it is withdrawn.
+// Sends a request to the client. `reply` resolves with {result} or {error}; never, if the request is withdrawn.
 export function ask(method, params) {
   const id = nextId;
   nextId += 1;
@@ -47,12 +47,12 @@ export function ask(method, params) {
   return { id, reply };
 }
 
-// What comes for it later is ignored.
+// A later response to it is ignored.
 export function withdraw(id) {
-  settle(id);
+  resolveRequest(id);
 }
 
-function settle(id) {
+function resolveRequest(id) {
   const asked = waiting.get(id);
   if (!asked) return undefined;
   waiting.delete(id);
@@ -66,11 +66,11 @@ export async function listen(handle) {
     const message = readMessage(line);
     if (message === undefined) continue;
     if (typeof message.method === 'string') handle(message);
-    else if ('result' in message || 'error' in message) settle(message.id)?.(message);
+    else if ('result' in message || 'error' in message) resolveRequest(message.id)?.(message);
   }
 }
 
-// At line feeds alone: readline cuts at other signs too, depending on the version of Node.
+// Splits only at line feeds: readline also splits at other characters, depending on the version of Node.
 async function* readLines(input) {
   let rest = '';
   for await (const text of input.setEncoding('utf8')) {

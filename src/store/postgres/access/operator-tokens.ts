@@ -22,8 +22,8 @@ export interface Registration {
   readonly directory: string;
   readonly user: string;
   readonly host: string;
-  // Reads the file. Called inside the transaction: a token is written to its file before it is registered, so whoever
-  // registers last stores the newest one.
+  // Reads the file. Called inside the transaction: a token is written to its file before it is registered, so the
+  // last registration stores the newest one.
   readSha256(): string;
 }
 
@@ -86,7 +86,7 @@ export async function rotateOperator(
 
 interface Replacement {
   readonly look: readonly Statement[];
-  decide(found?: QueryResult): AuditedDecision<void>;
+  decide(rows?: QueryResult): AuditedDecision<void>;
 }
 
 function replacement(registration: Registration, trace: AuditTrace, old: string | null): Replacement {
@@ -96,8 +96,8 @@ function replacement(registration: Registration, trace: AuditTrace, old: string 
     values: [registration.directory],
   };
   const body = { operator: true, host: registration.host };
-  const decide = (found?: QueryResult): AuditedDecision<void> => {
-    const before = (found?.rows[0] as { readonly sha256: string } | undefined)?.sha256 ?? null;
+  const decide = (rows?: QueryResult): AuditedDecision<void> => {
+    const before = (rows?.rows[0] as { readonly sha256: string } | undefined)?.sha256 ?? null;
     const sha256 = registration.readSha256();
     const ended = [...new Set([before, old])].filter((hash) => hash !== null && hash !== sha256) as string[];
     return {

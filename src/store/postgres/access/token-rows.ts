@@ -72,8 +72,8 @@ export function rotateTokenRow(
     text: 'SELECT sha256 FROM parley.tokens WHERE name = $1 AND role <> $2 FOR UPDATE',
     values: [name, REMOVED],
   };
-  return transactRevoking<boolean>(db, [look], (found) => {
-    const row = found?.rows[0] as { readonly sha256: string } | undefined;
+  return transactRevoking<boolean>(db, [look], (rows) => {
+    const row = rows?.rows[0] as { readonly sha256: string } | undefined;
     if (!row) return { leave: false };
     const update = {
       name: 'rotate-token',

@@ -13,13 +13,13 @@ export interface Select {
 // The values replace the question marks.
 export function buildSelect(name: string, { select, conditions, rest }: Select): Statement {
   const [restText, ...restValues] = rest;
-  const given = conditions.filter((each) => each !== false);
-  const where = given.length === 0 ? '' : `WHERE ${given.map(([, condition]) => condition).join(' AND ')}`;
+  const active = conditions.filter((each) => each !== false);
+  const where = active.length === 0 ? '' : `WHERE ${active.map(([, condition]) => condition).join(' AND ')}`;
   let count = 0;
   const text = `${select} ${where} ${restText}`.replaceAll('?', () => `$${(count += 1)}`);
   return {
-    name: `${name}:${given.map(([sign]) => sign).join('')}`,
+    name: `${name}:${active.map(([sign]) => sign).join('')}`,
     text,
-    values: [...given.flatMap(([, , ...values]) => values), ...restValues],
+    values: [...active.flatMap(([, , ...values]) => values), ...restValues],
   };
 }

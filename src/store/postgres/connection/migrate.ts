@@ -68,9 +68,9 @@ async function refuseBesideHosts(client: Client): Promise<void> {
 
 async function readVersion(client: Client): Promise<number> {
   const {
-    rows: [found],
+    rows: [meta],
   } = await client.query<{ known: boolean }>(VERSION);
-  if (!found?.known) return 0;
+  if (!meta?.known) return 0;
   const {
     rows: [row],
   } = await client.query<{ value: string }>(`SELECT value FROM parley.meta WHERE key = 'version'`);

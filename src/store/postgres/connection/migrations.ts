@@ -187,8 +187,8 @@ EXCEPTION WHEN others THEN
 END $$;
 `;
 
-// Browser sessions, sign-in codes, when tokens were last used, and the administrative journal. Secrets are here as
-// SHA-256 only. The journal's triggers stop mistakes; `parley audit --verify` detects what was changed past them.
+// Browser sessions, sign-in codes, when tokens were last used, and the administrative journal. Secrets are stored
+// as SHA-256 only. The journal's triggers prevent mistakes; `parley audit --verify` detects changes that bypass them.
 const ACCESS = `
 ALTER TABLE parley.tokens ADD COLUMN person text;
 ALTER TABLE parley.tokens ADD COLUMN expires_at text;

@@ -173,13 +173,13 @@ export async function isHeldElsewhere(db: Database, host: string, runId: string)
 
 // Whether a live host runs it, or has a process that waits with it.
 export async function isRunElsewhere(db: Database, runId: string): Promise<boolean> {
-  const [row] = await db.read<{ played: boolean }>({
-    name: 'is-played',
-    text: `SELECT (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS played
+  const [row] = await db.read<{ in_use: boolean }>({
+    name: 'is-in-use',
+    text: `SELECT (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS in_use
       FROM parley.runs AS run WHERE run_id = $1`,
     values: [runId],
   });
-  return row?.played ?? false;
+  return row?.in_use ?? false;
 }
 
 // The process of the run waits on this host, so only this host can continue it for now.

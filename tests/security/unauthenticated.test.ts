@@ -1,4 +1,4 @@
-// Somebody on the network without a token, who only wants to take what there is of files, connections and time.
+// An unauthenticated caller on the network who tries to exhaust files, connections and time.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -19,7 +19,7 @@ test('connections are limited to leave files for the work; runs continue, and cl
   const knock = async (): Promise<'taken' | 'dropped'> => {
     const socket = connect(Number(port), hostname).on('error', () => {});
     sockets.push(socket);
-    // One that is taken is answered; one that is dropped is closed.
+    // An accepted connection gets a response; a dropped one is closed.
     socket.write(`GET /healthz HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`);
     return new Promise(
       (resolve) => void socket.once('data', () => resolve('taken')).once('close', () => resolve('dropped')),
@@ -32,11 +32,11 @@ test('connections are limited to leave files for the work; runs continue, and cl
     const taken = outcomes.filter((outcome) => outcome === 'taken').length;
     expect(taken).toBeGreaterThan(900);
     expect(taken).toBeLessThanOrEqual(1001);
-    // A run goes on meanwhile.
+    // A run continues meanwhile.
     const { run_id: id } = await served.bench.orchestrator.create({ engine: 'codex', prompt: '[[answer x]]' });
-    expect((await served.bench.orchestrator.settled(id)).status).toBe('succeeded');
+    expect((await served.bench.orchestrator.waitUntilIdle(id)).status).toBe('succeeded');
     for (const socket of sockets) socket.destroy();
-    // fetch waits for ever where it was dropped.
+    // fetch waits forever on a dropped connection.
     await expect
       .poll(
         () =>
@@ -59,7 +59,7 @@ test('a server that may have few files open keeps enough of them for its work, h
   const site = createSite();
   const server = await startServer(site, ['--port', '0'], { through: ['sh', '-c', 'ulimit -n 256; exec "$0" "$@"'] });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  // By the one connection that was there before.
+  // Over the one connection that existed before.
   const ask = (method: string, path: string, body?: object): Promise<{ run_id: string; status: string }> =>
     new Promise((resolve, reject) => {
       const text = body && JSON.stringify(body);
@@ -91,7 +91,7 @@ test('a server that may have few files open keeps enough of them for its work, h
         sockets.push(socket);
         socket.resume();
         await once(socket, 'connect');
-        // Neither says a word for a while: the server drops at once what it does not take.
+        // Neither sends anything for a while: the server drops refused connections at once.
         socket.write('GET /healthz HTTP/1.1\r\n');
         return socket;
       }),

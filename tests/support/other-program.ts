@@ -4,13 +4,13 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-export interface Stranger {
+export interface OtherProgram {
   readonly url: string;
   // Method, path without its query, and the token.
   readonly asked: string[];
 }
 
-export async function listenAsStranger(answer: RequestListener, port = 0): Promise<Stranger> {
+export async function listenAsOtherProgram(answer: RequestListener, port = 0): Promise<OtherProgram> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url?.split('?')[0]} ${request.headers.authorization}`);
