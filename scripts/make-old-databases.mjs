@@ -10,7 +10,7 @@ import { join } from 'node:path';
 
 // No change ever left version 1: the first that stored anything came with both steps. Its file has the table of that
 // step and no more.
-const PROGRAMS = { 2: '3fa48ab', 3: '7e867bd', 4: 'a07d56b', 5: '67e0dd0', 6: '2b17f72' };
+const PROGRAMS = { 2: '3fa48ab', 3: '7e867bd', 4: 'a07d56b', 5: '67e0dd0', 6: '2b17f72', 9: 'fbb2966' };
 const BY_HAND = {
   // The predecessor's.
   0: [
