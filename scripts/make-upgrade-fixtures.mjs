@@ -1,8 +1,8 @@
 // Makes tests/old-databases/upgrade-N: a data directory and a PostgreSQL database as the previous version leaves them,
 // used as a person would and then killed at work (N is the version of its parley.db). Needed again only when another
 // version becomes the previous one: change COMMIT, and call `node scripts/make-upgrade-fixtures.mjs
-// postgresql://…/DATABASE` with an empty database of a server that the installed pg_dump can read. upgrade-5 was made by
-// an earlier form of this script.
+// postgresql://…/DATABASE` with an empty database of a server that the installed pg_dump can read. upgrade-5 was made
+// by an earlier form of this script.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -280,8 +280,8 @@ INSERT INTO parley.meta (key, value) VALUES ('database_id', gen_random_uuid()::t
 DELETE FROM parley.meta WHERE key IN ('secret', 'operator_secret');
 `;
 
-// From here on, lifecycle.run.created has a fold_version: every stored session and cancel request has its event. Hosts of
-// earlier versions write these rows without events, so the database refuses them. NOT VALID: their old rows stay.
+// From here on, lifecycle.run.created has a fold_version: every stored session and cancel request has its event. Hosts
+// of earlier versions write these rows without events, so the database refuses them. NOT VALID: their old rows stay.
 const EVENT_FOR_EACH_ROW = `
 ALTER TABLE parley.hosts ADD CONSTRAINT hosts_write_an_event_for_each_row CHECK (generation >= 4) NOT VALID;
 `;
