@@ -1,18 +1,18 @@
-// Creates the databases of tests/old-databases. Each is made by the program of the last commit that wrote its version,
-// built from the history and used like a person would use it. They are kept in the repository, because today's
-// migrations alone cannot prove that they fit data which old versions really wrote. Needed again only for a new
-// version: add a line with the last commit before it, and run `node scripts/make-old-databases.mjs VERSION`.
+// Creates the databases of tests/old-databases: each with the program of the last commit that wrote its version, built
+// from the history and used as a person would use it. They are kept in the repository, because today's migrations
+// cannot prove by themselves that they fit data that old versions really wrote. Needed again only for a new version:
+// add a line with the last commit before it, and call `node scripts/make-old-databases.mjs VERSION`.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-// No commit left version 1 behind: the first one that stored anything had both steps. Its file has only the table of
-// that step.
-const PROGRAMS = { 2: '3fa48ab', 3: '7e867bd', 4: 'a07d56b', 5: '67e0dd0', 6: '2b17f72' };
+// No change ever left version 1: the first that stored anything came with both steps. Its file has the table of that
+// step and no more.
+const PROGRAMS = { 2: '3fa48ab', 3: '7e867bd', 4: 'a07d56b', 5: '67e0dd0', 6: '2b17f72', 9: 'fbb2966' };
 const BY_HAND = {
-  // The database of the predecessor.
+  // The predecessor's.
   0: [
     `CREATE TABLE request_interactive_runtime (
   request_id TEXT PRIMARY KEY, profile_json TEXT, effective_session_timeout_sec INTEGER, session_handle_json TEXT,
@@ -74,7 +74,7 @@ function makeByProgram(version, file) {
   };
   const run = (expected, id, prompt, ...more) =>
     parley(expected, 'run', 'rehearsal', prompt, '--request-id', id, '--label', `n=${id}`, ...more);
-  // From version 5 on, large segments are compressed.
+  // From version 5 on large pieces are packed.
   run(0, 'req_1', `[[answer Hello.]][[events ${version > 4 ? 600 : 12} 200]][[done {"n":1}]]`);
   run(3, 'req_2', '[[answer One moment.]][[ask Which?|a|b]][[done {"n":2}]]', '-i');
   parley(0, 'reply', 'last', 'b');
@@ -84,11 +84,11 @@ function makeByProgram(version, file) {
   run(3, 'req_5', '[[ask For ever?|yes|no]][[done {}]]', '-i');
   run(3, 'req_6', '[[answer Once.]][[ask First?]][[ask Second?]][[done {}]]', '-i');
   parley(3, 'reply', 'last', 'first');
-  // Checkpoints everything into the one file, after the process of the last turn has closed it.
+  // All of it into the one file, once the process that played the last turn has let go of it.
   const db = new DatabaseSync(join(work, 'data', 'parley.db'));
   db.exec('PRAGMA busy_timeout = 30000');
   if (db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get().busy !== 0)
-    throw new Error('a process still uses the database');
+    throw new Error('somebody still uses the database');
   if (db.prepare('PRAGMA user_version').get().user_version !== version)
     throw new Error(`${PROGRAMS[version]} does not write version ${version}`);
   db.close();

@@ -82,6 +82,10 @@ test('a host of the version before cannot join after the migration, even if it w
   // The notifications of generation 2.
   const second = join.replace('place)', 'place, generation)').replace('NULL, NULL)', 'NULL, NULL, 2)');
   await expect(stores.query(second)).rejects.toThrow('null value in column "token_sha256"');
+  const third = second
+    .replace('generation)', 'generation, token_sha256, public_key)')
+    .replace('NULL, NULL, 2)', `NULL, NULL, 3, '', '')`);
+  await expect(stores.query(third)).rejects.toThrow('violates check constraint "hosts_write_an_event_for_each_row"');
 });
 
 test('four processes that migrate at once all succeed', async () => {

@@ -386,6 +386,31 @@ describe('the interactive runtime table', () => {
     old.close();
   });
 
+  test('a deadline with a fraction of a millisecond is rounded; values that are no time are left', async () => {
+    const db = await openDatabase(join(dir, 'parley.db'));
+    migrate(
+      db,
+      MIGRATIONS.filter(({ version }) => version <= 9),
+    );
+    db.exec('PRAGMA foreign_keys = OFF');
+    const insert = db.prepare(`INSERT INTO interactions
+      (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at, decides)
+      VALUES (?, 'run_1', 1, '{}', 'answered', 1, ?, 0)`);
+    const deadlines = { a: 1795032804374, b: 1795032804375.5, c: 1795032804375.49, d: 1e300, e: -1.5, f: 'soon' };
+    for (const [id, due] of Object.entries(deadlines)) insert.run(id, due);
+    migrate(db);
+    const rows = db.prepare('SELECT interaction_id AS id, due_at FROM interactions').all() as {
+      id: string;
+      due_at: unknown;
+    }[];
+    expect(Object.fromEntries(rows.map(({ id, due_at: due }) => [id, due]))).toEqual({
+      ...deadlines,
+      b: 1795032804376,
+      c: 1795032804375,
+    });
+    db.close();
+  });
+
   test('a new run may have the request id of a migrated row, and takes its place', async () => {
     await copyDatabase(0, join(dir, 'parley.db'));
     const { store, close } = await open();

@@ -1,104 +1,75 @@
-// The data that the previous version left on a disk and in a PostgreSQL database when it was killed while working: runs
-// in each state, some of them waiting. scripts/make-upgrade-fixtures.mjs explains how it was made.
-import { createHash, createHmac } from 'node:crypto';
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+// What earlier versions left on a disk and in a PostgreSQL database when they were killed at work: runs in each state,
+// some of them waiting. scripts/make-upgrade-fixtures.mjs says how they were made. Each is a folder named after the
+// version of its parley.db.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect } from 'vitest';
+import { gunzipSync } from 'node:zlib';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import type { Site } from './command.js';
-import type { ServerProcess } from './served-process.js';
 
-const FOLDER = new URL('../old-databases/upgrade/', import.meta.url).pathname;
-// The folder in which it was made.
+const ALL = new URL('../old-databases/', import.meta.url).pathname;
+// Where they were made.
 const MADE_IN = '/tmp/parley-old';
+const MADE_WITH = join(MADE_IN, 'data');
+// Files whose bytes the journal protects with a hash: they keep the paths of then.
+const IS_LOG = /^[^/]+\/(?:attempts\/\d+\/[^/]+\.log|agents\/[^/]+\/runtime\/.*)$/;
 
-// The sessions and logs of the runs.
-function putFiles({ root, data }: Site, name: string): void {
-  mkdirSync(join(root, 'folder'), { recursive: true });
-  const files = JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as Record<string, string>;
+export interface UpgradeFixture {
+  readonly folder: string;
+  // The newest versions of the databases that its program knows.
+  readonly versions: { readonly commit: string; readonly sqlite: number; readonly postgres: number };
+}
+
+export const UPGRADE_FIXTURES: readonly UpgradeFixture[] = readdirSync(ALL)
+  .filter((name) => name.startsWith('upgrade-'))
+  .map((name) => {
+    const folder = join(ALL, name);
+    const versions = JSON.parse(readFileSync(join(folder, 'versions.json'), 'utf8')) as UpgradeFixture['versions'];
+    return { folder, versions };
+  })
+  .toSorted((a, b) => a.versions.sqlite - b.versions.sqlite);
+
+// The one before this version.
+export function previousFixture(): UpgradeFixture {
+  const last = UPGRADE_FIXTURES.at(-1);
+  if (last === undefined) throw new Error('no fixture of an earlier version');
+  return last;
+}
+
+function readKept({ folder }: UpgradeFixture, name: string): Buffer {
+  const packed = join(folder, `${name}.gz`);
+  return existsSync(packed) ? gunzipSync(readFileSync(packed)) : readFileSync(join(folder, name));
+}
+
+// The sessions and logs of the runs. The folder in which the agents work cannot be moved, because the events name it.
+function putFiles(fixture: UpgradeFixture, { data }: Site, name: string): void {
+  mkdirSync(join(MADE_IN, 'folder'), { recursive: true });
+  const files = JSON.parse(readKept(fixture, name).toString()) as Record<string, string>;
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(data, 'runs', path)), { recursive: true, mode: 0o700 });
-    writeFileSync(join(data, 'runs', path), text.replaceAll(MADE_IN, root));
+    writeFileSync(join(data, 'runs', path), IS_LOG.test(path) ? text : text.replaceAll(MADE_WITH, data));
   }
 }
 
-export async function putOldData(site: Site): Promise<void> {
+export async function putOldData(fixture: UpgradeFixture, site: Site): Promise<void> {
   mkdirSync(site.data, { recursive: true, mode: 0o700 });
-  copyFileSync(join(FOLDER, 'sqlite.db'), join(site.data, 'parley.db'));
-  const db = await openDatabase(join(site.data, 'parley.db'));
-  db.prepare('UPDATE runs SET spec_json = replace(spec_json, ?, ?)').run(MADE_IN, site.root);
-  db.prepare('UPDATE request_interactive_runtime SET session_handle_json = replace(session_handle_json, ?, ?)').run(
-    MADE_IN,
-    site.root,
-  );
+  const file = join(site.data, 'parley.db');
+  writeFileSync(file, readKept(fixture, 'sqlite.db'));
+  const db = await openDatabase(file);
+  const move = (table: string, column: string) =>
+    db.prepare(`UPDATE ${table} SET ${column} = replace(${column}, ?, ?)`).run(MADE_WITH, site.data);
+  move('runs', 'spec_json');
+  move('request_interactive_runtime', 'session_handle_json');
+  if (fixture.versions.sqlite >= HOME_COLUMN_SINCE) move('runs', 'home');
   db.close();
-  putFiles(site, 'sqlite-files.json');
+  putFiles(fixture, site, 'sqlite-files.json');
 }
 
-// The statements that make the old database; its files are put into the site.
-export function putOldDatabase(site: Site): string {
+const HOME_COLUMN_SINCE = 7;
+
+// Returns the statements that make the old database; its files are put into the site.
+export function putOldDatabase(fixture: UpgradeFixture, site: Site): string {
   mkdirSync(site.data, { recursive: true, mode: 0o700 });
-  putFiles(site, 'postgres-files.json');
-  return readFileSync(join(FOLDER, 'postgres.sql'), 'utf8').replaceAll(MADE_IN, site.root);
-}
-
-// The previous version derived a browser's cookie from the operator token, so it stayed valid as long as the token.
-async function expectOldSessionsEnded({ url, token }: ServerProcess): Promise<void> {
-  const signedIn = await fetch(`${url}/v1/sign-in`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', origin: url },
-    body: JSON.stringify({ token }),
-  });
-  const [cookie = ''] = (signedIn.headers.get('set-cookie') ?? '').split(';');
-  const asBrowser = (cookie: string) => fetch(`${url}/v1/me`, { headers: { cookie: cookie } });
-  expect((await asBrowser(cookie)).status).toBe(200);
-  const old = createHmac('sha256', createHash('sha256').update(token).digest())
-    .update('parley browser session')
-    .digest('base64url');
-  expect((await asBrowser(`${cookie.split('=')[0]}=${old}`)).status).toBe(401);
-}
-
-// After the upgrade a waiting run still waits and can be answered to its end, an interrupted run has failed with its
-// code, and old browser sessions have ended.
-export async function expectUpgraded(
-  server: ServerProcess,
-  { isShared }: { readonly isShared: boolean },
-): Promise<void> {
-  await expectOldSessionsEnded(server);
-  const { client } = server;
-  const { runs } = await client.list();
-  const find = (request: string): string => runs.find(({ request_id: id }) => id === request)?.run_id ?? request;
-  expect(runs).toHaveLength(9);
-  const becomes = (request: string) => expect.poll(() => client.get(find(request)), { timeout: 30_000 });
-  for (const [request, status] of [
-    ['req_1', 'succeeded'],
-    ['req_2', 'succeeded'],
-    ['req_3', 'failed'],
-    ['req_4', 'canceled'],
-  ] as const) {
-    expect(await client.get(find(request))).toMatchObject({ status });
-    expect((await client.verify(find(request))).checks.filter(({ name, ok }) => !ok && name === 'journal')).toEqual([]);
-  }
-  // Its deadline passed while no process ran: decided once.
-  await becomes('req_7').toMatchObject({ status: 'succeeded', result: { n: 7 } });
-  const types: string[] = [];
-  for await (const { type } of client.events(find('req_7'))) types.push(type);
-  expect(types.filter((type) => type === 'interaction.auto_decide.timeout')).toHaveLength(1);
-  for (const [request, answer, n] of [
-    ['req_5', 'yes', 5],
-    ['req_6', 'no', 6],
-  ] as const) {
-    expect(await client.get(find(request))).toMatchObject({ status: 'waiting_user' });
-    const { interaction_id: id } = await client.interaction(find(request));
-    await client.reply(find(request), { interaction_id: id, response: answer });
-    await becomes(request).toMatchObject({ status: 'succeeded', result: { n } });
-  }
-  await becomes('req_8').toMatchObject({ status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } });
-  // Queued runs belong to no host: hosts that share a database start them.
-  await becomes('req_9').toMatchObject(
-    isShared
-      ? { status: 'succeeded', result: { n: 9 } }
-      : { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INTERRUPTED' } },
-  );
-  expect((await client.inbox()).interactions).toEqual([]);
+  putFiles(fixture, site, 'postgres-files.json');
+  return readKept(fixture, 'postgres.sql').toString().replaceAll(MADE_WITH, site.data);
 }

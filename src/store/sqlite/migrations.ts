@@ -19,6 +19,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: 'folders as columns, counts of deleted runs, valid timeouts', up: addRunColumns },
   { version: 8, name: 'crashes of hosts are counted', up: addCrashes },
   { version: 9, name: 'runs by the end of their id', up: addTails },
+  { version: 10, name: 'every session and cancel request has its event; whole deadlines', up: roundDeadlines },
 ];
 
 // The default of session_timeout_sec, for rows whose value cannot be a timeout.
@@ -268,4 +269,15 @@ ALTER TABLE runs ADD COLUMN at_work INTEGER NOT NULL DEFAULT 0;
 UPDATE runs SET at_work = 1 WHERE status = 'running';
 CREATE INDEX runs_at_work ON runs (run_id) WHERE at_work = 1;
 `);
+}
+
+// The end of the year 9999.
+const LATEST_MS = 253_402_300_799_999;
+
+// From this version on, lifecycle.run.created has a fold_version: every stored session and cancel request has its
+// event. Earlier programs write these rows without events, so they have to refuse the database. They also stored
+// deadlines with fractions of a millisecond, which are rounded. Values that are no time are left for `parley doctor`.
+function roundDeadlines(db: Database): void {
+  db.exec(`UPDATE interactions SET due_at = CAST(ROUND(due_at) AS INTEGER)
+    WHERE typeof(due_at) = 'real' AND due_at BETWEEN 0 AND ${LATEST_MS}`);
 }

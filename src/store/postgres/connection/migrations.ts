@@ -280,6 +280,12 @@ INSERT INTO parley.meta (key, value) VALUES ('database_id', gen_random_uuid()::t
 DELETE FROM parley.meta WHERE key IN ('secret', 'operator_secret');
 `;
 
+// From here on, lifecycle.run.created has a fold_version: every stored session and cancel request has its event. Hosts
+// of earlier versions write these rows without events, so the database refuses them. NOT VALID: their old rows stay.
+const EVENT_FOR_EACH_ROW = `
+ALTER TABLE parley.hosts ADD CONSTRAINT hosts_write_an_event_for_each_row CHECK (generation >= 4) NOT VALID;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
   { version: 2, name: 'browser sessions, sign-in codes, token uses and the administrative journal', sql: ACCESS },
@@ -287,4 +293,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: 'crashes of hosts are counted', sql: CRASHES },
   { version: 5, name: 'runs by the end of their id', sql: TAILS },
   { version: 6, name: 'hashes of tokens and public keys instead of a secret', sql: HASHES_ONLY },
+  { version: 7, name: 'every session and cancel request has its event', sql: EVENT_FOR_EACH_ROW },
 ];

@@ -43,10 +43,10 @@ export interface HostLease {
   release(): Promise<void>;
 }
 
-// Raised when hosts of the version before must not work beside those of this one, together with a migration that adds a
-// column without a default. The database then refuses to register a host that does not name that column, also one that
-// was started before the migration. Generation 2 added this column, generation 3 token_sha256 and public_key.
-const GENERATION = 3;
+// Raised when hosts of the version before must not work beside those of this one, together with a migration that makes
+// the database refuse to register them, also a host that was started before the migration. Generations 2 and 3 added
+// columns without a default (this one; token_sha256 and public_key), generation 4 a constraint on this column.
+const GENERATION = 4;
 
 // A condition: the host with this id (an SQL expression) has a valid lease.
 export const isAlive = (host: string) =>
