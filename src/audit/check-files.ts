@@ -13,17 +13,26 @@ export interface ScannedJournals {
   readonly fcmp: JournalScan;
 }
 
-// The files are written after each commit, so they may be behind while the run is queued or running.
+export interface FilesState {
+  readonly waitForFiles: WaitForFiles;
+  // Whether the run has stored events that the scans did not read.
+  readonly hasGrown: () => Promise<boolean>;
+}
+
+// The files are written after each commit, so they may be behind while the run is queued or running, and ahead of the
+// scans if a waiting run has continued.
 export async function checkFiles(
   { status }: RunRecord,
   folder: RunFolder,
-  { rasp, fcmp, waitForFiles }: ScannedJournals & { readonly waitForFiles: WaitForFiles },
+  { rasp, fcmp, waitForFiles, hasGrown }: ScannedJournals & FilesState,
 ): Promise<Check> {
-  if (status === 'queued' || status === 'running')
-    return passed('files', 'not compared while the run is queued or running');
+  const live = passed('files', 'not compared while the run is queued or running');
+  if (status === 'queued' || status === 'running') return live;
   for (const [name, scan] of Object.entries({ 'rasp.jsonl': rasp, 'fcmp.jsonl': fcmp }))
     if (!(await scan.isInFile(join(folder.path, name), waitForFiles)))
-      return failed('files', `${name} differs from the database: it was truncated by a crash, or altered`);
+      return (await hasGrown())
+        ? live
+        : failed('files', `${name} differs from the database: it was truncated by a crash, or altered`);
   return passed('files', 'rasp.jsonl and fcmp.jsonl match the database');
 }
 
