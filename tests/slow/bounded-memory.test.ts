@@ -41,7 +41,12 @@ async function parse(engine: string, args: string[], chunks: Iterable<Buffer>): 
   for (const chunk of chunks) if (!stdin.write(chunk)) await once(stdin, 'drain');
   stdin.end();
   const [code] = (await closed) as [number | null];
-  return { code, peak: Number(peak), received, last: tail.toString('utf8').trimEnd().split('\n').at(-1) ?? '' };
+  return {
+    code,
+    peak: Number.parseInt(peak, 10),
+    received,
+    last: tail.toString('utf8').trimEnd().split('\n').at(-1) ?? '',
+  };
 }
 
 function* repeat(chunk: Buffer, bytes: number): Generator<Buffer> {

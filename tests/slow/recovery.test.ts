@@ -279,9 +279,9 @@ describe('a start', () => {
     let peak = '';
     (child.stdio[3] as Readable).on('data', (bytes: Buffer) => (peak += bytes.toString()));
     expect(await once(child, 'close')).toEqual([0, null]);
-    console.log(`recovery of 60 MB: peak ${Math.round(Number(peak) / MB)} MB`);
-    expect(Number(peak)).toBeGreaterThan(20 * MB);
-    expect(Number(peak)).toBeLessThan(400 * MB);
+    console.log(`recovery of 60 MB: peak ${Math.round(Number.parseInt(peak, 10) / MB)} MB`);
+    expect(Number.parseInt(peak, 10)).toBeGreaterThan(20 * MB);
+    expect(Number.parseInt(peak, 10)).toBeLessThan(400 * MB);
     const again = await openBench(root, { settings: { slots: 0 } });
     expect(await again.data.store.loadRun(run.run_id)).toMatchObject({
       status: 'failed',
