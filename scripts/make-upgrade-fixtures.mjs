@@ -92,6 +92,7 @@ function createUser(data, env) {
 }
 
 const timeout = (seconds) => ['-i', '-o', `session_timeout_sec=${seconds}`];
+const decides = (seconds) => [...timeout(seconds), '-o', 'interactive_require_user_reply=false'];
 
 // Runs in each state. `next-year` would be decided in a year, `in-a-minute` after everything was killed.
 async function use(data, env, settings) {
@@ -100,7 +101,6 @@ async function use(data, env, settings) {
   writeFileSync(join(data, 'config.json'), JSON.stringify({ slots: 1, webhooks: hooks, ...settings }), { mode: 0o600 });
   const { parley, run, follow, until, serve } = createUser(data, env);
   const rehearsal = (expected, name, prompt, ...more) => run(expected, name, 'rehearsal', prompt, ...more);
-  const decides = (seconds) => [...timeout(seconds), '-o', 'interactive_require_user_reply=false'];
   if (env.PARLEY_DATABASE_URL) parley(0, 'migrate');
   rehearsal(0, 'finished', '[[answer Hello.]][[done {"n":"finished"}]]');
   rehearsal(3, 'answered', '[[ask Which?|a|b]][[done {"n":"answered"}]]', '-i');

@@ -14,16 +14,24 @@ export interface ScannedJournals {
   readonly fcmp: JournalScan;
 }
 
-// The files are written after each commit, so they may be behind while the run is queued or running.
+export interface FilesState {
+  readonly waitForFiles: WaitForFiles;
+  // Whether the run has stored events that the scans did not read.
+  readonly hasGrown: () => Promise<boolean>;
+}
+
+// The files are written after each commit, so they may be behind while the run is queued or running, and ahead of the
+// scans if a waiting run has continued.
 export async function checkFiles(
   { status }: RunRecord,
   folder: RunFolder,
-  { rasp, fcmp, waitForFiles }: ScannedJournals & { readonly waitForFiles: WaitForFiles },
+  { rasp, fcmp, waitForFiles, hasGrown }: ScannedJournals & FilesState,
 ): Promise<MadeCheck> {
-  if (status === 'queued' || status === 'running') return passed('files', finding('files.live'));
+  const live = passed('files', finding('files.live'));
+  if (status === 'queued' || status === 'running') return live;
   for (const [name, scan] of Object.entries({ 'rasp.jsonl': rasp, 'fcmp.jsonl': fcmp }))
     if (!(await scan.isInFile(join(folder.path, name), waitForFiles)))
-      return failed('files', finding('files.differ', { file: name }));
+      return (await hasGrown()) ? live : failed('files', finding('files.differ', { file: name }));
   return passed('files', finding('files.passed'));
 }
 
@@ -43,9 +51,9 @@ export class ResultCheck implements EventCheck {
   async finish(): Promise<MadeCheck> {
     if (!this.#written) return passed('result', finding('result.none'));
     const { path: file, bytes, sha256 = '' } = this.#written;
-    const found = await compareFile(join(this.#folder.path, file), { bytes, sha256 });
-    if (found === 'missing') return failed('result', finding('result.missing', { file }));
-    return found === 'same'
+    const comparison = await compareFile(join(this.#folder.path, file), { bytes, sha256 });
+    if (comparison === 'missing') return failed('result', finding('result.missing', { file }));
+    return comparison === 'same'
       ? passed('result', finding('result.passed', { file }))
       : failed('result', finding('result.altered', { file }));
   }

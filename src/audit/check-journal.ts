@@ -25,10 +25,19 @@ export class JournalScan {
   #nextSeq = 1;
   #problem: Message | null = null;
 
-  constructor(store: Pick<Store, 'readSegments'>, runId: string, protocol: Protocol) {
+  readonly #lastSeq: number;
+
+  // Segments that start after `lastSeq` do not belong to the scan.
+  constructor(
+    store: Pick<Store, 'readSegments'>,
+    runId: string,
+    { protocol, lastSeq = Infinity }: { readonly protocol: Protocol; readonly lastSeq?: number },
+  ) {
     this.#store = store;
     this.#runId = runId;
     this.#protocol = protocol;
+    // A damaged number may be larger than any number that a query accepts.
+    this.#lastSeq = Math.min(lastSeq, Number.MAX_SAFE_INTEGER);
   }
 
   get digest(): string {
@@ -41,13 +50,13 @@ export class JournalScan {
 
   // The lines of the segments that were not read yet, segment by segment. Another call reads the segments stored since.
   async *read(): AsyncGenerator<readonly string[]> {
-    // A damaged number may be larger than any number that a query accepts.
-    while (this.#cursor < Number.MAX_SAFE_INTEGER) {
+    while (this.#cursor < this.#lastSeq) {
       // Lets other work of this process run between two pages.
       await new Promise((resolve) => setImmediate(resolve));
       const page = await this.#store.readSegments(this.#runId, this.#protocol, this.#cursor, PAGE_BYTES);
       if (page.length === 0) return;
       for (const { body, ...range } of page) {
+        if (range.seq_from > this.#lastSeq) return;
         this.#cursor = range.seq_from;
         this.#hash.update(body);
         this.#bytes += body.length;
@@ -73,8 +82,8 @@ export class JournalScan {
   #explainTimes({ seq_from: seq, ts_from: from, ts_to: to }: SegmentRange, lines: readonly string[]): Message | null {
     let [text, ts] = ['', NaN];
     for (const [index, line] of lines.entries()) {
-      const found = timeIn(line);
-      if (found !== text) [text, ts] = [found, Date.parse(found)];
+      const time = timeIn(line);
+      if (time !== text) [text, ts] = [time, Date.parse(time)];
       if (ts < from || ts > to) return finding('segments.time', { journal: this.#protocol, line: seq + index });
     }
     return null;

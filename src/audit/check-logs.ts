@@ -2,7 +2,6 @@
 // Both checks use the same list of reads.
 import { findEngine } from '../engines/registry.js';
 import type { Engine } from '../engines/engine.js';
-import { fileSize } from '../files/read-file.js';
 import { logsOf } from '../journal/turn-logs.js';
 import type { RunFolder } from '../journal/run-folder.js';
 import { LogCover, SeenRanges, type Cover } from '../rasp/cover.js';
@@ -114,19 +113,15 @@ export class LogChecks {
     }
   }
 
-  // Hashes the logs. Call it before `finishHashes` and `finishCover`. Reads no more than was recorded, however large a
-  // log is now, and hashes nothing twice.
+  // Hashes the logs. Call it once, before `finishHashes` and `finishCover`. Reads no more than was recorded, however large a
+  // log is now.
   async measure(): Promise<void> {
     const total = this.#reads.reduce((sum, { bytes }) => sum + bytes, 0);
     let checked = 0;
-    for (const [index, { log, from, bytes }] of this.#reads.entries()) {
-      const known = this.#measured[index];
-      if (known?.problem === null) this.#measured[index] = { ...known, size: (await fileSize(log)) ?? 0 };
-      else {
-        const before = checked;
-        const onBytes = (count: number): void => this.#onBytes(before + count, total);
-        this.#measured[index] = await measureLog(log, { from, bytes, onBytes });
-      }
+    for (const { log, from, bytes } of this.#reads) {
+      const before = checked;
+      const onBytes = (count: number): void => this.#onBytes(before + count, total);
+      this.#measured.push(await measureLog(log, { from, bytes, onBytes }));
       checked += bytes;
     }
   }

@@ -5,9 +5,8 @@ import { recordedCancel } from '../journal/run-state.js';
 import { toTimestamp } from '../kernel/clock.js';
 import { canonicalText } from '../kernel/json.js';
 import type { Message } from '../kernel/message.js';
-import { ORCHESTRATOR } from '../rasp/draft.js';
 import type { RaspData, RaspEvent } from '../rasp/event.js';
-import { foldRun, isFolded, startFold, type FoldedQuestion, type FoldedRun } from '../run/run-fold.js';
+import { foldRun, startFold, type FoldedQuestion, type FoldedRun } from '../run/run-fold.js';
 import { agreesWithProfile, waitPolicyOf, withoutWaiting } from '../run/waiting/wait-policy.js';
 import { addUpTurns } from '../store/add-up-turns.js';
 import { rowsOf } from '../store/row-changes.js';
@@ -15,8 +14,10 @@ import type { InteractionRecord, RunRecord, Store, TurnCounts } from '../store/s
 import { failed, passed, type EventCheck, type MadeCheck } from './check.js';
 import type { JournalScan } from './check-journal.js';
 import { finding } from './findings.js';
+import { changesRows, type RunRows } from './load-rows.js';
 
-type Rows = Pick<Store, 'listInteractions' | 'loadHandle' | 'loadRun' | 'readJournal' | 'sumTurns'>;
+// Reads the source of a fork.
+type Source = Pick<Store, 'loadHandle' | 'loadRun' | 'readJournal'>;
 type Created = RaspData['lifecycle.run.created'] & { readonly interactive_profile?: { readonly kind: string } };
 
 interface ExpectedQuestion {
@@ -27,30 +28,35 @@ interface ExpectedQuestion {
 }
 
 export class RowsCheck implements EventCheck {
-  readonly #store: Rows;
+  readonly #store: Source;
+  readonly #rows: RunRows;
   readonly #scans: readonly JournalScan[];
   #state: FoldedRun;
   #created: Created | null = null;
   readonly #questions = new Map<string, ExpectedQuestion>();
   readonly #turns: TurnCounts[] = [];
-  // The attempt in which the engine named a session first.
-  readonly #bound = new Map<string, number>();
+  // Whether the engine named any session, and the attempt in which it first named the stored one.
+  #hasBound = false;
+  #boundAt: number | null = null;
   #begun = 0;
   #lastTs = '';
 
-  constructor(store: Rows, run: RunRecord, scans: readonly JournalScan[]) {
+  constructor(store: Source, rows: RunRows, scans: readonly JournalScan[]) {
     this.#store = store;
+    this.#rows = rows;
     this.#scans = scans;
-    this.#state = startFold(run.spec.home);
+    this.#state = startFold(rows.run.spec.home);
   }
 
-  event({ event: { type }, data, attempt_number: attempt, ts, source }: RaspEvent): void {
+  event(event: RaspEvent): void {
+    const { attempt_number: attempt, data, ts } = event;
+    const { type } = event.event;
     this.#lastTs = ts;
     if (type === 'lifecycle.session.bound') {
-      const { session_id: session } = data as unknown as RaspData['lifecycle.session.bound'];
-      if (!this.#bound.has(session)) this.#bound.set(session, attempt);
+      this.#hasBound = true;
+      if (data.session_id === this.#rows.session?.handle_value) this.#boundAt ??= attempt;
     }
-    if (source.parser !== ORCHESTRATOR || !isFolded(type)) return;
+    if (!changesRows(event)) return;
     if (type === 'lifecycle.run.created') this.#created ??= data as unknown as Created;
     if (type === 'lifecycle.state.changed' && data.to === 'running') this.#begun += 1;
     const before = this.#state;
@@ -83,14 +89,14 @@ export class RowsCheck implements EventCheck {
     return (this.#created?.fold_version ?? 0) >= 1;
   }
 
-  async finish(run: RunRecord): Promise<MadeCheck> {
-    const questions = await this.#store.listInteractions(run.run_id);
+  async finish(): Promise<MadeCheck> {
+    const { run, questions } = this.#rows;
     const problem =
       this.#explainRun(run) ??
       (await this.#explainFork(run)) ??
       this.#explainQuestions(run, questions) ??
-      (await this.#explainSession(run)) ??
-      (await this.#explainCounts(run)) ??
+      this.#explainSession(this.#rows) ??
+      this.#explainCounts(this.#rows) ??
       this.#scans.find((scan) => scan.problem !== null)?.problem ??
       null;
     if (problem !== null) return failed('rows', problem);
@@ -163,8 +169,7 @@ export class RowsCheck implements EventCheck {
     return !hasResolvedAt || storedAt === at ? null : finding('question.answer_time', { time: toTimestamp(at) });
   }
 
-  async #explainSession(run: RunRecord): Promise<Message | null> {
-    const handle = await this.#store.loadHandle(run.request_id);
+  #explainSession({ run, session: handle }: RunRows): Message | null {
     if (this.#isExact) return differ(handle, this.#state.session) ? finding('rows.session') : null;
     if (!handle) return this.#questions.size > 0 ? finding('rows.session_missing') : null;
     const { engine, cwd, home } = run.spec;
@@ -172,15 +177,15 @@ export class RowsCheck implements EventCheck {
     if (handle.handle_type !== 'session_id' && !waitPolicyOf(run.spec).needsProcess)
       return finding('rows.session_type', { type: String(handle.handle_type) });
     // A run that continues another run inherits its session.
-    if (run.spec.continue_from !== undefined || this.#bound.size === 0) return null;
-    const first = this.#bound.get(handle.handle_value);
-    if (first === undefined) return finding('rows.session_unknown', { session: handle.handle_value });
+    if (run.spec.continue_from !== undefined || !this.#hasBound) return null;
+    const first = this.#boundAt;
+    if (first === null) return finding('rows.session_unknown', { session: handle.handle_value });
     return first === handle.created_at_attempt
       ? null
       : finding('rows.session_turn', { turn: first, row: String(handle.created_at_attempt) });
   }
 
-  async #explainCounts(run: RunRecord): Promise<Message | null> {
+  #explainCounts({ run, counts }: RunRows): Message | null {
     const { engine } = run.spec;
     const expected = addUpTurns({
       sums: this.#turns.map(({ parser: { profile, units, parsed, fallbacks } }) => ({
@@ -198,8 +203,7 @@ export class RowsCheck implements EventCheck {
         .filter(({ completion }) => completion.result === 'unknown')
         .map(({ parser: { profile }, completion }) => ({ engine, profile, name: completion.reason_code, count: 1 })),
     });
-    const stored = await this.#store.sumTurns(run.run_id);
-    return differ(stored, expected) ? finding('rows.counts') : null;
+    return differ(counts, expected) ? finding('rows.counts') : null;
   }
 }
 

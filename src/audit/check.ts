@@ -19,7 +19,7 @@ export interface MadeCheck extends Check {
 export interface EventCheck {
   // Events come in order. May throw for an event that does not fit the RASP schema.
   event(event: RaspEvent): void;
-  // Called when all events were read. Called again if a live run has stored more events since.
+  // Called when all events were read.
   finish(run: RunRecord): MadeCheck | Promise<MadeCheck>;
 }
 

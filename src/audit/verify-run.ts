@@ -16,6 +16,7 @@ import { JournalScan } from './check-journal.js';
 import { LogChecks } from './check-logs.js';
 import { RowsCheck } from './check-rows.js';
 import { finding } from './findings.js';
+import { loadRows, type RunRows } from './load-rows.js';
 
 export type { Check, MadeCheck };
 
@@ -34,7 +35,7 @@ export interface VerifyOptions {
   readonly onProgress?: (progress: VerifyProgress) => void;
 }
 
-// Checks a live run as it was stored at one point in time.
+// Checks a live run as it was stored at one point in time, so the check ends however fast the run grows.
 export async function verifyRun(
   store: Store,
   dataDir: string,
@@ -42,11 +43,7 @@ export async function verifyRun(
   options: VerifyOptions = {},
 ): Promise<MadeCheck[]> {
   try {
-    for (let seen = run; ;) {
-      const result = await new Verification(store, dataDir, seen, options).verify();
-      if (!('restartWith' in result)) return result;
-      seen = result.restartWith;
-    }
+    return await new Verification(store, dataDir, await loadRows(store, run), options).verify();
   } catch (error) {
     return describeDamage(error);
   }
@@ -65,7 +62,7 @@ export function describeDamage(error: unknown): MadeCheck[] {
 class Verification {
   readonly #store: Store;
   readonly #options: VerifyOptions;
-  #run: RunRecord;
+  readonly #run: RunRecord;
   readonly #folder;
   readonly #rasp: JournalScan;
   readonly #fcmp: JournalScan;
@@ -79,35 +76,29 @@ class Verification {
   // The error of a check that could not handle an event. From then on only the form is checked.
   #broken: { readonly error: unknown } | null = null;
 
-  constructor(store: Store, dataDir: string, run: RunRecord, options: VerifyOptions) {
+  constructor(store: Store, dataDir: string, rows: RunRows, options: VerifyOptions) {
+    const { run, lastSeqs } = rows;
     const { run_id: runId } = run;
     this.#store = store;
     this.#options = options;
     this.#run = run;
     this.#folder = runFolder(dataDir, runId);
-    this.#rasp = new JournalScan(store, runId, 'rasp');
-    this.#fcmp = new JournalScan(store, runId, 'fcmp');
+    this.#rasp = new JournalScan(store, runId, { protocol: 'rasp', lastSeq: lastSeqs.rasp });
+    this.#fcmp = new JournalScan(store, runId, { protocol: 'fcmp', lastSeq: lastSeqs.fcmp });
     this.#order = new OrderCheck(runId, () => this.#fcmp.lines);
     this.#chart = new ChartCheck(run);
-    this.#rows = new RowsCheck(store, run, [this.#rasp, this.#fcmp]);
+    this.#rows = new RowsCheck(store, rows, [this.#rasp, this.#fcmp]);
     this.#logs = new LogChecks(run, this.#folder, (bytes, total) => this.#report(bytes, total));
     this.#conversation = new ConversationCheck(runId, this.#fcmp);
     this.#result = new ResultCheck(this.#folder);
   }
 
-  // A live run is read on until nothing was stored during the checks. A new verification is needed if the conversation
-  // was read beyond the observed events.
-  async verify(): Promise<MadeCheck[] | { readonly restartWith: RunRecord }> {
-    for (;;) {
-      const unreadable = await this.#readJournal();
-      if (unreadable) return [unreadable];
-      if (await this.#hasChanged()) continue;
-      if (this.#broken) return this.#reportBroken(this.#broken.error);
-      const isRead = await this.#conversation.readRest();
-      const checks = await this.#finish();
-      if (!(await this.#hasChanged())) return checks;
-      if (isRead) return { restartWith: this.#run };
-    }
+  async verify(): Promise<MadeCheck[]> {
+    const unreadable = await this.#readJournal();
+    if (unreadable) return [unreadable];
+    if (this.#broken) return this.#reportBroken(this.#broken.error);
+    await this.#conversation.readRest();
+    return this.#finish();
   }
 
   // Returns the finding for a line that is not JSON.
@@ -150,11 +141,16 @@ class Verification {
       this.#order.finish(run),
       this.#form.finish(),
       this.#chart.finish(run),
-      await this.#rows.finish(run),
+      await this.#rows.finish(),
       this.#logs.finishHashes(run),
       this.#logs.finishCover(run),
       this.#conversation.finish(),
-      await checkFiles(run, this.#folder, { rasp: this.#rasp, fcmp: this.#fcmp, waitForFiles }),
+      await checkFiles(run, this.#folder, {
+        rasp: this.#rasp,
+        fcmp: this.#fcmp,
+        waitForFiles,
+        hasGrown: () => this.#hasGrown(),
+      }),
       await this.#result.finish(),
     ];
   }
@@ -166,12 +162,10 @@ class Verification {
       : failed('digest', finding('digest.differs', { found: this.#rasp.digest, stored: digest }));
   }
 
-  // Whether events were stored since the run was loaded. A deleted run has none.
-  async #hasChanged(): Promise<boolean> {
+  // Whether events were stored since the rows were loaded.
+  async #hasGrown(): Promise<boolean> {
     const now = await this.#store.loadRun(this.#run.run_id);
-    if (!now || now.heads.rasp_seq === this.#run.heads.rasp_seq) return false;
-    this.#run = now;
-    return true;
+    return now !== null && now.heads.rasp_seq !== this.#run.heads.rasp_seq;
   }
 
   #report(logBytes: number, totalLogBytes: number): void {

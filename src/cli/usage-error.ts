@@ -55,8 +55,8 @@ const MISTAKES: readonly (readonly [RegExp, Explain])[] = [
 export function explainUsage(text: string): RequestError | null {
   const mistake = text.replace(/^error: /, '').trimEnd();
   for (const [pattern, explain] of MISTAKES) {
-    const found = pattern.exec(mistake);
-    if (found) return explain(...found.slice(1).map((value: string | undefined) => value ?? ''));
+    const match = pattern.exec(mistake);
+    if (match) return explain(...match.slice(1).map((value: string | undefined) => value ?? ''));
   }
   return null;
 }

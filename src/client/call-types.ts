@@ -111,6 +111,14 @@ export interface VerifyProgress {
   readonly total_log_bytes: number;
 }
 
+/** What to do while a check is not finished. */
+export interface VerifyOptions {
+  /** Called about twice a second while the check runs. */
+  readonly onProgress?: (progress: VerifyProgress) => void;
+  /** Called every few seconds until the check runs, with the number of checks that run before it. */
+  readonly onWaiting?: (checksBefore: number) => void;
+}
+
 /** One check of a run. */
 export interface VerificationCheck {
   /** The name of the check. */

@@ -23,6 +23,7 @@ import type {
   RunsChange,
   StreamOptions,
   Verification,
+  VerifyOptions,
   VerifyProgress,
 } from './call-types.js';
 import { clientError } from './client-error.js';
@@ -62,8 +63,8 @@ export interface ParleyClient {
   result(runId: string): Promise<RunResult>;
   /** Returns the bytes that the engine printed: by default all of the last turn. */
   logs(runId: string, range?: LogRange): Promise<Uint8Array>;
-  /** Checks that nothing recorded was altered. `onProgress` is called about twice a second while the check runs. */
-  verify(runId: string, options?: { readonly onProgress?: (progress: VerifyProgress) => void }): Promise<Verification>;
+  /** Checks that nothing recorded was altered. Checks run one at a time, and that of a large run takes minutes. */
+  verify(runId: string, options?: VerifyOptions): Promise<Verification>;
   /** Returns the open question of a run. Rejects with `INTERACTION_NOT_FOUND` if there is none. */
   interaction(runId: string): Promise<InteractionView>;
   /** Lists the open questions of all runs, oldest first. */
@@ -146,11 +147,14 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
   }
 
   // Retries a request that is safe to repeat: it only reads, or has an idempotency key.
-  async function callSafely<T>(method: string, path: string, sent: Sent = {}): Promise<T> {
-    const { signal } = sent;
+  function callSafely<T>(method: string, path: string, sent: Sent = {}): Promise<T> {
+    return safely(() => call<T>(method, path, sent), sent.signal);
+  }
+
+  async function safely<T>(send: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     for (let tries = 1, pauseMs = FIRST_PAUSE_MS; ; tries += 1, pauseMs *= 2) {
       try {
-        return await call<T>(method, path, sent);
+        return await send();
       } catch (error) {
         if (!(error instanceof ParleyError && error.passing) || tries === MOST_TRIES || signal?.aborted) throw error;
       }
@@ -211,23 +215,26 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
     }
   }
 
-  async function verifyWithProgress(
-    path: string,
-    onProgress: (progress: VerifyProgress) => void,
-  ): Promise<Verification> {
-    const { body } = await request('GET', `${path}?progress=true`);
+  // Always with its progress: a response that sends nothing for minutes is cut off on the way.
+  async function verify(runId: string, { onProgress, onWaiting }: VerifyOptions): Promise<Verification> {
+    const path = `/v1/runs/${encodeURIComponent(runId)}/verify?progress=true`;
+    const { body } = await safely(() => request('GET', path));
     let rest = '';
     const decoder = new TextDecoder();
     const reader = body?.getReader();
-    for (let read = await reader?.read(); read?.value; read = await reader?.read()) {
+    const next = () =>
+      reader?.read().catch((cause: unknown) => {
+        throw new ParleyError('UNREACHABLE', `the answer of the server broke off: ${reasonOf(cause)}`, { cause });
+      });
+    for (let read = await next(); read?.value; read = await next()) {
       const lines = (rest + decoder.decode(read.value, { stream: true })).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) {
         const { type, ...message } = JSON.parse(line) as { readonly type: string };
-        if (type === 'progress') onProgress(message as VerifyProgress);
+        if (type === 'waiting') onWaiting?.((message as { readonly checks_before: number }).checks_before);
+        if (type === 'progress') onProgress?.(message as VerifyProgress);
         if (type === 'result') return message as Verification;
-        const { error } = message as { readonly error?: VerifyRefusal };
-        if (error) throw new ParleyError(error.code, error.message, { hint: error.hint, values: error.values });
+        if (type === 'error') throw errorOf(message as ErrorBody);
       }
     }
     throw clientError('UNREACHABLE.no_result', {});
@@ -259,10 +266,7 @@ export function createClient({ url, token, fetch: send = fetch, wait = pause }: 
       new Uint8Array(
         await (await request('GET', `/v1/runs/${encodeURIComponent(runId)}/logs${queryOf({ ...part })}`)).arrayBuffer(),
       ),
-    verify: (runId, { onProgress } = {}) => {
-      const path = `/v1/runs/${encodeURIComponent(runId)}/verify`;
-      return onProgress ? verifyWithProgress(path, onProgress) : callSafely('GET', path);
-    },
+    verify: (runId, options = {}) => verify(runId, options),
     interaction: (runId) => callSafely('GET', `/v1/runs/${encodeURIComponent(runId)}/interaction`),
     inbox: (filter = {}) => callSafely('GET', `/v1/interactions${queryOf({ ...filter })}`),
     events: (runId, options = {}) => stream<FcmpEvent>(runId, 'events', options),
@@ -338,24 +342,21 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-interface VerifyRefusal {
-  readonly code: string;
-  readonly message: string;
-  readonly hint?: string;
-  readonly values?: Values;
+interface ErrorBody {
+  readonly error?: {
+    readonly code?: string;
+    readonly message?: string;
+    readonly hint?: string;
+    readonly values?: Values;
+    readonly details?: JsonObject;
+  };
 }
 
 async function refusalOf(response: Response): Promise<ParleyError> {
-  const body = (await response.json().catch(() => null)) as {
-    error?: {
-      code?: string;
-      message?: string;
-      hint?: string;
-      values?: Values;
-      details?: JsonObject;
-    };
-  } | null;
-  const { status } = response;
+  return errorOf((await response.json().catch(() => null)) as ErrorBody | null, response.status);
+}
+
+function errorOf(body: ErrorBody | null, status = 0): ParleyError {
   const { code, message } = body?.error ?? {};
   // Another program answered.
   if (code === undefined || message === undefined)

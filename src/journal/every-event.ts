@@ -11,10 +11,14 @@ const PAGE_BACK = 200;
 
 type Source = Pick<Store, 'readJournal'>;
 
-// Yields from the first event to the last one, including events that are stored while it reads.
-export async function* everyEvent(store: Source, runId: string): AsyncGenerator<RaspEvent> {
-  for (let fromSeq = 1; ;) {
-    const lines = await store.readJournal(runId, 'rasp', { fromSeq, limit: PAGE_EVENTS, maxChars: PAGE_CHARS });
+// Yields from the first event to the last one, including events that are stored while it reads, or those of a range.
+export async function* everyEvent(
+  store: Source,
+  runId: string,
+  { fromSeq: first = 1, toSeq = Number.MAX_SAFE_INTEGER }: { readonly fromSeq?: number; readonly toSeq?: number } = {},
+): AsyncGenerator<RaspEvent> {
+  for (let fromSeq = first; fromSeq <= toSeq;) {
+    const lines = await store.readJournal(runId, 'rasp', { fromSeq, toSeq, limit: PAGE_EVENTS, maxChars: PAGE_CHARS });
     if (lines.length === 0) return;
     for (const line of lines) yield readStoredJson(line) as RaspEvent;
     fromSeq += lines.length;

@@ -62,16 +62,16 @@ const messageValues = z
       '(contract/phrases.json), with value, the name of the value.',
   });
 
+const errorBody = z.strictObject({
+  code: z.string(),
+  message: z.string(),
+  hint: z.string().optional(),
+  values: messageValues.optional(),
+  details: object.optional(),
+});
+
 export const errorEnvelope = z
-  .strictObject({
-    error: z.strictObject({
-      code: z.string(),
-      message: z.string(),
-      hint: z.string().optional(),
-      values: messageValues.optional(),
-      details: object.optional(),
-    }),
-  })
+  .strictObject({ error: errorBody })
   .meta({ id: 'Error', description: 'The code is one of contract/errors.json.' });
 
 // Documented as an enum, not checked: a run of a later version, or of another setting, may have another code.
@@ -340,6 +340,10 @@ export const verifyQuery = z.strictObject({ progress: z.enum(['true', 'false']).
 // One line of application/x-ndjson. The last line is the result or the error.
 export const verifyLine = z.discriminatedUnion('type', [
   z.strictObject({
+    type: z.literal('waiting'),
+    checks_before: z.int().meta({ description: 'How many checks run before this one' }),
+  }),
+  z.strictObject({
     type: z.literal('progress'),
     events: z.int(),
     total_events: z.int(),
@@ -352,7 +356,7 @@ export const verifyLine = z.discriminatedUnion('type', [
     ok: z.boolean(),
     checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), finding: z.string() })),
   }),
-  z.strictObject({ type: z.literal('error'), error: z.strictObject({ code: z.string(), message: z.string() }) }),
+  z.strictObject({ type: z.literal('error'), error: errorBody }),
 ]);
 export const verification = z.strictObject({
   run_id: runId,

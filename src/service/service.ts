@@ -183,7 +183,11 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   guardAccess(app, { tokens, sessions, attempts, isTrustedProxy, hosts, cookie, closing: () => closing });
   const perToken = limits.streamsPerToken ?? Math.max(1, Math.floor(room.streams / 4));
   const streams = new Streams({ limit: room.streams, perToken }, deps.timers);
-  const checks = new VerifyQueue(deps.verify, limits.checks);
+  const checks = new VerifyQueue(async (runId, signal, onProgress) => {
+    await deps.orchestrator.restoreFiles(runId);
+    signal.throwIfAborted();
+    return deps.verify(runId, signal, onProgress);
+  }, limits.checks);
   const inbox = new InboxFeed(deps.store, deps.clock);
   const runFeed = new RunFeed(deps.store, deps.clock, deps.contract);
   const metrics = createMetrics(deps, streams);

@@ -65,7 +65,7 @@ export function toRun(row: RunRow): RunRecord {
 
 // Reads as much of the row as can be read, with a neutral value for each damaged column, and names those columns.
 export function salvageRun(row: Readonly<Record<string, unknown>>, damage: Message[]): RunRecord {
-  return readRun(row as Readonly<Record<keyof RunRow, unknown>>, (found) => void damage.push(found.damage));
+  return readRun(row as Readonly<Record<keyof RunRow, unknown>>, (damaged) => void damage.push(damaged.damage));
 }
 
 // Columns that repeat a part of the spec, if the store has read them.
@@ -196,25 +196,25 @@ function readerOf(row: object, owner: () => Message, onDamage: OnDamage) {
   };
   return {
     number: (name: string, otherwise: number, least = 0): number => {
-      const found = value(name);
-      return isCount(found) && found >= least
-        ? found
+      const actual = value(name);
+      return isCount(actual) && actual >= least
+        ? actual
         : damaged(damageText('damage.not_number', { what: nameOf(name) }), otherwise);
     },
     time: (name: string, otherwise: number): number => {
-      const found = value(name);
-      return isTime(found) ? found : damaged(damageText('damage.not_time', { what: nameOf(name) }), otherwise);
+      const actual = value(name);
+      return isTime(actual) ? actual : damaged(damageText('damage.not_time', { what: nameOf(name) }), otherwise);
     },
     // A damaged id is kept, because the row is found by it.
     runId: (name: string): string => {
-      const found = value(name);
-      if (!isRunId(found)) damaged(damageText('damage.not_run_id', { what: nameOf(name) }), null);
-      return String(found);
+      const actual = value(name);
+      if (!isRunId(actual)) damaged(damageText('damage.not_run_id', { what: nameOf(name) }), null);
+      return String(actual);
     },
     text: (name: string, otherwise: string): string => {
-      const found = value(name);
-      return typeof found === 'string'
-        ? found
+      const actual = value(name);
+      return typeof actual === 'string'
+        ? actual
         : damaged(damageText('damage.not_text', { what: nameOf(name) }), otherwise);
     },
     oneOf: <T extends string>(name: string, all: readonly T[], otherwise: T): T =>
@@ -222,11 +222,11 @@ function readerOf(row: object, owner: () => Message, onDamage: OnDamage) {
       damaged(damageText('damage.none_of', { what: nameOf(name), all }), otherwise),
     // An empty column is null if the schema allows it.
     json: <T, E>(name: string, fits: (value: unknown) => value is T, otherwise: E): T | E => {
-      const found = value(name);
-      if (found === null)
+      const actual = value(name);
+      if (actual === null)
         return otherwise === null ? otherwise : damaged(damageText('damage.empty', { what: nameOf(name) }), otherwise);
       try {
-        const parsed = readStoredJson(String(found), () => nameOf(name));
+        const parsed = readStoredJson(String(actual), () => nameOf(name));
         return fits(parsed) ? parsed : damaged(damageText('damage.form', { what: nameOf(name) }), otherwise);
       } catch (error) {
         onDamage(damageIn(error) ?? new DamagedDataError(String(error)));

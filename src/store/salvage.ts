@@ -28,9 +28,9 @@ export async function salvage({ row, questionIds, ...store }: RunSource): Promis
   const damage: Message[] = [];
   const run = salvageRun(row, damage);
   const note = (error: unknown): null => {
-    const found = damageIn(error);
-    if (!found) throw error;
-    damage.push(found.damage);
+    const problem = damageIn(error);
+    if (!problem) throw error;
+    damage.push(problem.damage);
     return null;
   };
   let pending: InteractionRecord | null = null;

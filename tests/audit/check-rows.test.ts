@@ -1,6 +1,9 @@
-// The cancel request in the row of a run, checked against its events.
+// The cancel request in the row of a run, checked against its events, and the memory that the check of the rows needs.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { RowsCheck } from '../../src/audit/check-rows.js';
+import { loadRows } from '../../src/audit/load-rows.js';
 import type { RaspEvent } from '../../src/rasp/event.js';
 import { TurnWriter } from '../../src/turn/turn-writer.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -39,10 +42,11 @@ async function explain(
   cancelRequested: RunRecord['cancel_requested'],
   edit = (event: RaspEvent): RaspEvent => event,
 ): Promise<string | null> {
+  const rows = await loadRows(bench.store, run);
   const changed = { ...run, cancel_requested: cancelRequested };
-  const check = new RowsCheck(bench.store, changed, []);
+  const check = new RowsCheck(bench.store, { ...rows, run: changed }, []);
   for (const event of await bench.eventsOf(run.run_id)) check.event(edit(event));
-  const { ok, finding } = await check.finish(changed);
+  const { ok, finding } = await check.finish();
   return ok ? null : finding;
 }
 
@@ -71,4 +75,32 @@ test('a request with an event must be in the row of a run of an earlier version 
   const run = await withRequest(await createRunning());
   expect(await explain(run, REQUEST, withoutVersion)).toBeNull();
   expect(await explain(run, null, withoutVersion)).toBe(PROBLEM);
+});
+
+const IDS = 100_000;
+const MIB = 1024 * 1024;
+
+test('the memory of the check does not grow with the session ids that the engine prints', async () => {
+  const run = await createRunning();
+  const check = new RowsCheck(bench.store, await loadRows(bench.store, run), []);
+  const [first] = await bench.eventsOf(run.run_id);
+  if (!first) throw new Error('the run has no event');
+  const type = 'lifecycle.session.bound';
+  const bind = (number: number): void =>
+    check.event({
+      ...first,
+      source: { ...first.source, parser: 'codex_ndjson' },
+      event: { category: 'lifecycle', type },
+      data: { session_id: `session ${number}`, handle_type: 'session_id' },
+    });
+  bind(0);
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let number = 1; number <= IDS; number += 1) bind(number);
+  collect();
+  expect((process.memoryUsage().heapUsed - before) / MIB).toBeLessThan(2);
+  // The check is still in use, so its state was not collected.
+  check.event(first);
 });

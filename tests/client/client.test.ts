@@ -302,3 +302,36 @@ test('it runs in a browser: it imports only types from the rest of Parley, and o
         expect(line).toMatch(/^(?:import|export) type .*from '\.\.\//);
   }
 });
+
+const lines = (...each: readonly object[]) => each.map((line) => `${JSON.stringify(line)}\n`).join('');
+
+describe('a check of a run', () => {
+  const waiting = { type: 'waiting', checks_before: 2 };
+  const progress = { events: 1, total_events: 2, log_bytes: 0, total_log_bytes: 0 };
+  const result = { run_id: 'run', ok: true, checks: [] };
+
+  test('reports how many checks come before it, its progress and its result', async () => {
+    const { client, asked } = play(
+      lines(waiting, { type: 'progress', ...progress }, { type: 'of a later version' }, { type: 'result', ...result }),
+    );
+    const reports: unknown[] = [];
+    const report = (each: unknown) => void reports.push(each);
+    expect(await client.verify('run', { onWaiting: report, onProgress: report })).toEqual(result);
+    expect([reports, asked]).toEqual([[2, progress], ['/v1/runs/run/verify?progress=true']]);
+  });
+
+  test('without reports only returns its result, and is requested again after a refused connection', async () => {
+    const { client, pauses } = play(new Error('refused'), lines(waiting, { type: 'result', ...result }));
+    expect(await client.verify('run')).toEqual(result);
+    expect(pauses).toHaveLength(1);
+  });
+
+  test('rejects with the whole error of its last line', async () => {
+    const error = { code: 'VERIFY_FAILED', message: 'no', hint: 'h', values: { run: 'r' }, details: { error_id: 'e' } };
+    await expect(play(lines(waiting, { type: 'error', error })).client.verify('run')).rejects.toMatchObject(error);
+  });
+
+  test('rejects if the response ends before the result', async () => {
+    await expect(play(lines(waiting)).client.verify('run')).rejects.toMatchObject({ code: 'UNREACHABLE' });
+  });
+});

@@ -34,6 +34,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
   'src/run/judge-completion.ts': ['conversation goes on'],
   'docs/internals/judgement.md': ['conversation goes on'],
   'src/rehearsal/scene.ts': ['How shall I go on?'],
+  'tests/slow/cli/chinese.test.ts': ['How shall I go on?'],
   'tests/slow/cli/help.test.ts': ['How shall I go on'],
   'tests/contract/error-messages.test.ts': ['whoever'],
 };

@@ -65,3 +65,29 @@ test('every caller of a check gets its progress', async () => {
   await Promise.all([queue.check('run_1', caller), queue.check('run_1', { ...caller }), check(queue, 'run_1', 'b')]);
   expect(reports).toEqual([progress, progress]);
 });
+
+test('a caller that has left a check does not count for it, the one that still waits does', async () => {
+  const queue = new VerifyQueue(endless, LIMITS);
+  const leave = new AbortController();
+  const checks = ['run_1', 'run_2'].flatMap((runId) => [
+    codeOf(check(queue, runId, 'a', leave.signal)),
+    codeOf(check(queue, runId, 'b')),
+  ]);
+  leave.abort();
+  checks.push(codeOf(check(queue, 'run_3', 'a')));
+  expect(await codeOf(check(queue, 'run_4', 'b'))).toBe('TOO_MANY_REQUESTS');
+  await queue.close();
+  expect(new Set(await Promise.all(checks))).toEqual(new Set(['SHUTTING_DOWN']));
+});
+
+test('the queue knows how many checks come before one', async () => {
+  const queue = new VerifyQueue(endless, LIMITS);
+  const leave = new AbortController();
+  const checks = [check(queue, 'run_1', 'a', leave.signal), check(queue, 'run_2', 'a'), check(queue, 'run_3', 'b')];
+  const before = () => ['run_1', 'run_2', 'run_3'].map((runId) => queue.checksBefore(runId));
+  expect(before()).toEqual([0, 1, 2]);
+  leave.abort();
+  expect(before()).toEqual([0, 0, 1]);
+  await queue.close();
+  await Promise.allSettled(checks);
+});

@@ -85,8 +85,8 @@ test.each(RUNS)(
     expect(watched.bytes).toBeGreaterThan(events * 100);
     const head = await measure(site, ['show', id], 100);
     expect(head.code).toBe(0);
-    // It stops when its reader has gone, long before the end of the conversation.
-    expect(head.cpuMs / shown.cpuMs).toBeLessThan(0.5);
+    // The rest of the conversation is not rendered. Both include the start of the program.
+    expect(head.cpuMs).toBeLessThan(shown.cpuMs / 2);
     for (const { peakMib } of [verified, replayed, shown, watched, printed, head])
       expect(peakMib).toBeLessThan(MAX_RSS_MIB);
   },

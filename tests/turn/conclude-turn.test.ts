@@ -1,4 +1,4 @@
-// What is stored and shown when a turn ends, and for every other edge of the chart: drafts in order, folded into the
+// The drafts that are stored when a turn ends, and for every other edge of the chart: in order, and folded into the
 // FCMP events that the contract promises for the edge. Payloads that lack a member are refused where they are made.
 import { phrase } from '../../src/messages/phrase.js';
 import { takeEdge } from '../../src/journal/take-edge.js';

@@ -256,7 +256,7 @@ describe('a turn that needs a person', () => {
 const finish = (self: ScriptedResident): void => self.print(serverSays.message('Hello.'), serverSays.end());
 
 describe('a request of the engine', () => {
-  test('that no person can be asked is refused, and the turn goes on', async () => {
+  test('that no person can be asked is refused, and the turn continues', async () => {
     const script: Script = {
       ...says(serverSays.unknown(5)),
       refuse: (self) => (self.calls.length === 2 ? self.print(serverSays.unknown(6)) : finish(self)),

@@ -55,12 +55,12 @@ interface Changes {
 
 function start(
   queued: RunRecord,
-  { program: found = program(), runtime = {}, store = {}, control = new TurnControl(), marksStarts = false }: Changes,
+  { program: path = program(), runtime = {}, store = {}, control = new TurnControl(), marksStarts = false }: Changes,
 ): Promise<RunRecord> {
   const deps = {
     ...bench.deps,
     store: alterStore(bench.store, store),
-    runtime: { ...bench.deps.runtime, environment: () => ({ PATH }), findProgram: async () => found, ...runtime },
+    runtime: { ...bench.deps.runtime, environment: () => ({ PATH }), findProgram: async () => path, ...runtime },
   };
   return runTurn({ deps, queued, control, residents, marksStarts });
 }
@@ -88,17 +88,17 @@ describe('a first turn', () => {
   test('gives the engine its model, and records its version and its command without keys', async () => {
     const key = `sk-${'a1B2'.repeat(8)}`;
     const run = await bench.queued({ execution_mode: 'auto', model: 'gpt-9' });
-    const found = [...program(), key];
+    const path = [...program(), key];
     const versions: unknown[] = [];
     const versionOf: EngineRuntime['versionOf'] = ({ name }, path) => {
       versions.push([name, path]);
       return '1.2.3';
     };
-    await start(run, { program: found, runtime: { versionOf } });
+    await start(run, { program: path, runtime: { versionOf } });
     expect(argumentsOf(run)).toContain('--model=gpt-9\n');
-    expect(versions).toEqual([['codex', found]]);
+    expect(versions).toEqual([['codex', path]]);
     const { argv, engine_version } = (await startOf(run)) as { argv: string[]; engine_version: string };
-    expect([argv.slice(0, 4), engine_version]).toEqual([[...found.slice(0, 2), '[redacted]', 'exec'], '1.2.3']);
+    expect([argv.slice(0, 4), engine_version]).toEqual([[...path.slice(0, 2), '[redacted]', 'exec'], '1.2.3']);
   });
 
   test('gets the question tool if its engine can be given one and a person may be asked', async () => {
@@ -253,7 +253,7 @@ describe('a turn is not started', () => {
 
   test('if its program is missing, with the reason that the machine knows', async () => {
     const versions: unknown[] = [];
-    const versionOf: EngineRuntime['versionOf'] = (_engine, found) => void versions.push(found);
+    const versionOf: EngineRuntime['versionOf'] = (_engine, path) => void versions.push(path);
     const plain = await start(await auto(), { program: null, runtime: { versionOf } });
     expect(versions).toEqual([]);
     expect(plain).toMatchObject({ status: 'failed', error: { code: 'ENGINE_NOT_FOUND' } });
@@ -287,11 +287,11 @@ describe('the slot of an engine', () => {
 });
 
 // Runs a turn and returns what was noted about the login.
-async function notes(run: RunRecord, found: readonly string[], control = new TurnControl()): Promise<unknown[]> {
+async function notes(run: RunRecord, path: readonly string[], control = new TurnControl()): Promise<unknown[]> {
   const noted: unknown[] = [];
   const noteLogin: EngineRuntime['noteLogin'] = ({ name }, model, isAccepted) =>
     void noted.push([name, model, isAccepted]);
-  await start(run, { program: found, runtime: { noteLogin }, control });
+  await start(run, { program: path, runtime: { noteLogin }, control });
   return noted;
 }
 

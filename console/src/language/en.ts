@@ -574,6 +574,7 @@ export const en = {
   record: {
     check: 'Check integrity',
     checking: 'Checking…',
+    waiting: (checks: number) => (checks === 1 ? 'Waiting for another check…' : `Waiting for ${checks} other checks…`),
     download: 'Download record',
     altered: 'Parts of the record do not match the original data.',
     intact: 'Nothing recorded was altered.',

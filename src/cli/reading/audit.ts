@@ -134,7 +134,10 @@ export async function replayCommand(
   io: Io,
 ): Promise<number> {
   return withRun({ ...options, runRef }, io, async (data, run) => {
-    const conversation = new ConversationCheck(run.run_id, new JournalScan(data.store, run.run_id, 'fcmp'));
+    const conversation = new ConversationCheck(
+      run.run_id,
+      new JournalScan(data.store, run.run_id, { protocol: 'fcmp' }),
+    );
     const writer = new LineWriter(io);
     let observed = 0;
     for await (const event of everyEvent(data.store, run.run_id)) {

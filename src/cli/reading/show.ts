@@ -28,11 +28,11 @@ export async function showCommand(
     const view = viewSalvaged(salvaged, io.clock.now());
     const head = headOf(run, 'fcmp');
     if (options.json) {
-      const found = [
+      const problems = [
         ...salvaged.damage,
         ...(await describeDamage(data.store, { runId: run.run_id, protocol: 'fcmp', afterSeq: 0, head })),
       ];
-      const damage = found.map(({ text }) => text);
+      const damage = problems.map(({ text }) => text);
       const writer = new LineWriter(io);
       writer.addLine(JSON.stringify({ type: 'run', run: { ...view, ...(damage.length === 0 ? {} : { damage }) } }));
       await writer.flush();

@@ -20,8 +20,8 @@ export function describeOpen(dataDir: string, platform: string, t: Texts['doctor
     name === '' ? t.directoryWrittenByOthers : t.writtenByOthers(name),
   );
   const read = READ.filter((name) => isOpen(name, OPEN_TO_OTHERS)).map(t.readByOthers);
-  const found = [...written, ...read];
-  return found.length === 0 ? null : t.openToOthers(dataDir, found.join(t.next));
+  const open = [...written, ...read];
+  return open.length === 0 ? null : t.openToOthers(dataDir, open.join(t.next));
 }
 
 // A path that cannot be read is reported elsewhere.

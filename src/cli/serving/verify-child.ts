@@ -46,7 +46,6 @@ export function verifyInChild(
       const kill = (): void => void child.kill('SIGKILL');
       const cancelDeadline = io.timers.set(LONGEST_MS, kill);
       signal.addEventListener('abort', kill, { once: true });
-      if (signal.aborted) kill();
       let checks: readonly MadeCheck[] | null = null;
       let lineBytes = 0;
       child.stdout.on('data', ({ length }: Buffer) => (lineBytes += length) > MAX_LINE_BYTES && kill());

@@ -1,5 +1,5 @@
 // Gemini keeps everything under GEMINI_CLI_HOME/.gemini; a session's file is named after the first eight characters of
-// its id. Its settings file is written before each turn: the question tool stands in it.
+// its id. Its settings file is written before each turn: it contains the question tool.
 import { formText } from '../../messages/forms.js';
 import { join } from 'node:path';
 import { asObject, asString } from '../../kernel/json.js';

@@ -16,10 +16,10 @@ export async function checkWorkspace({ name, home: { unstoppable } }: Engine, us
   // workspace.
   const home = folders.indexOf(realPathOf(user.home) ?? user.home);
   for (const folder of home < 0 ? folders : folders.slice(0, home)) {
-    const found = await findIn(folder, unstoppable);
-    if (found !== null)
+    const path = await findIn(folder, unstoppable);
+    if (path !== null)
       throw refuseTurn('WORKING_FOLDER_UNUSABLE.programs', {
-        path: found,
+        path,
         programs: formOf(unstoppable.what),
         engine: name,
       });

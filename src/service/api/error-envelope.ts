@@ -73,8 +73,7 @@ export function refuseInOneForm(app: FastifyInstance): void {
   });
   app.setErrorHandler<FastifyError>(async (error, request, reply) => {
     const refused = explain(error, request);
-    if (refused.code === 'INTERNAL' || refused.code === 'STORE_UNAVAILABLE' || refused.code === 'DATA_DIR_UNUSABLE')
-      request.log.error({ err: error, error_id: refused.details?.['error_id'] }, refused.code);
+    logFailure(request, refused, error);
     if (refused.code === 'UNAUTHORIZED') {
       reply.header('www-authenticate', 'Bearer');
       if (isPerson(request)) return reply.code(401).type(HTML).send(UNAUTHENTICATED);
@@ -86,6 +85,12 @@ export function refuseInOneForm(app: FastifyInstance): void {
     if (refused.code === 'BODY_TOO_LARGE') reply.removeHeader('connection');
     return reply.code(HTTP_STATUS[refused.code]).type('application/json').send(envelope(refused));
   });
+}
+
+// Logs an error whose reason the response does not contain.
+export function logFailure({ log }: FastifyRequest, { code, details }: Refusal, error: unknown): void {
+  if (code === 'INTERNAL' || code === 'STORE_UNAVAILABLE' || code === 'DATA_DIR_UNUSABLE')
+    log.error({ err: error, error_id: details?.['error_id'] }, code);
 }
 
 // The parts of a request by the names that callers use.

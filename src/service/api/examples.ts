@@ -233,6 +233,7 @@ export function operationExamples({
       response: {
         'application/json': one('Nothing was altered', VERIFICATION),
         'application/x-ndjson': {
+          waiting: { summary: 'A line while other checks run', value: { type: 'waiting', checks_before: 1 } },
           progress: {
             summary: 'A line while the check runs',
             value: { type: 'progress', events: 20, total_events: 42, log_bytes: 0, total_log_bytes: 0 },

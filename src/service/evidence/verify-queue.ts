@@ -10,7 +10,7 @@ export type VerifyRun = (runId: string, signal: AbortSignal, onProgress?: OnProg
 export interface VerifyLimits {
   // Runs that are being checked or are waiting for it.
   readonly total: number;
-  // The maximum that one caller may have requested.
+  // The maximum that one caller may be waiting for when it requests another.
   readonly perCaller: number;
 }
 
@@ -23,8 +23,6 @@ export interface VerifyCaller {
 }
 
 interface Job {
-  // The caller that requested it first.
-  readonly caller: string;
   readonly result: Promise<readonly Check[]>;
   readonly abort: AbortController;
   readonly callers: Set<VerifyCaller>;
@@ -42,7 +40,7 @@ export class VerifyQueue {
     this.#limits = limits;
   }
 
-  // Throws at once if the check is refused.
+  // Throws at once if the check is refused. Joining a check that others wait for is never refused.
   check(runId: string, caller: VerifyCaller): Promise<readonly Check[]> {
     const { left } = caller;
     if (left.aborted) throw stopped();
@@ -56,9 +54,15 @@ export class VerifyQueue {
     return job.result.finally(() => left.removeEventListener('abort', leave));
   }
 
-  #add(runId: string, caller: string): Job {
+  // How many checks come before that of this run. They run in the order in which they were requested.
+  checksBefore(runId: string): number {
+    return Math.max(0, [...this.#jobs.keys()].indexOf(runId));
+  }
+
+  #add(runId: string, key: string): Job {
     const { total, perCaller } = this.#limits;
-    const own = [...this.#jobs.values()].filter((job) => job.caller === caller).length;
+    const isOwn = ({ callers }: Job): boolean => [...callers].some((caller) => caller.key === key);
+    const own = [...this.#jobs.values()].filter(isOwn).length;
     if (own >= perCaller) throw refusal('TOO_MANY_REQUESTS.checks_token', { count: own, limit: perCaller });
     if (this.#jobs.size >= total) throw refusal('TOO_MANY_REQUESTS.checks', { count: this.#jobs.size, limit: total });
     const abort = new AbortController();
@@ -72,7 +76,7 @@ export class VerifyQueue {
       .finally(() => {
         if (this.#jobs.get(runId) === job) this.#jobs.delete(runId);
       });
-    const job: Job = { caller, result, abort, callers: new Set() };
+    const job: Job = { result, abort, callers: new Set() };
     this.#jobs.set(runId, job);
     this.#last = result.catch(() => {});
     return job;

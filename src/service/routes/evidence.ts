@@ -1,11 +1,10 @@
 // The evidence of a run: stored events by seq and time, the output of the engine, files, the result and the checks.
 import { lstat, realpath, type FileHandle } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import type { Check, VerifyProgress } from '../../audit/verify-run.js';
 import { toTimestamp } from '../../kernel/clock.js';
 import { isStored } from '../../journal/every-run.js';
 import { loadReadable, loadReadableSummary } from '../../journal/load-run.js';
@@ -15,11 +14,13 @@ import { refusal } from '../../run/request-error.js';
 import type { ReadRange, RunRecord } from '../../store/store.js';
 import { callerOf, traceOf } from '../access/access.js';
 import { resolveWithin } from '../access/allowed-paths.js';
-import { explain } from '../api/error-envelope.js';
+import { explain, logFailure } from '../api/error-envelope.js';
 import { listForArchive } from '../evidence/archive-run.js';
 import { callerKey } from '../access/caller-limits.js';
 import { openInPlace, walkFiles } from '../evidence/files-of-run.js';
 import { forwardFiles } from '../evidence/forward-files.js';
+import { forwardVerify } from '../evidence/forward-verify.js';
+import { checkAsLines, describeChecks } from '../evidence/verify-lines.js';
 import { readHistory } from '../history-page.js';
 import { REFUSALS } from '../requests.js';
 import {
@@ -36,6 +37,7 @@ import {
 } from '../schemas.js';
 import type { RouteContext } from '../service.js';
 import { writeTar } from '../evidence/tar.js';
+import { leftSignal } from '../streams/left-signal.js';
 
 const params = z.strictObject({ id: runId });
 const bytes = {
@@ -55,6 +57,7 @@ export async function evidenceRoutes({
   store,
   access,
   clock,
+  timers,
   checks,
   orchestrator,
   dataDir,
@@ -217,8 +220,9 @@ export async function evidenceRoutes({
         operationId: 'verifyRun',
         summary: 'Check that everything is as it was written',
         description:
-          'With progress=true the response is application/x-ndjson: lines of the type progress while the check runs, ' +
-          'then one line of the type result or error.',
+          'With progress=true the response is application/x-ndjson: lines of the type waiting while other checks run, ' +
+          'of the type progress while this one runs, then one line of the type result or error. The first line comes ' +
+          'at once, and another one at least every five seconds.',
         tags: ['evidence'],
         params,
         querystring: verifyQuery,
@@ -234,42 +238,25 @@ export async function evidenceRoutes({
         },
       },
       ...reading,
+      preHandler: forwardVerify(store, otherHosts, timers),
     },
     async (request, reply) => {
       const { id } = request.params;
       // A damaged run is checked; an unknown run is refused before it waits in the queue.
       if (!(await isStored(store, id))) throw refusal('RUN_NOT_FOUND.unknown', { run: id });
-      await orchestrator.restoreFiles(id);
-      const left = new AbortController();
-      reply.raw.once('close', () => left.abort());
-      if (reply.raw.destroyed) left.abort();
-      const caller = { key: callerKey(callerOf(request)), left: left.signal };
+      const caller = { key: callerKey(callerOf(request)), left: leftSignal(reply) };
       if (request.query.progress !== 'true') return describeChecks(id, await checks.check(id, caller));
-      const lines = new PassThrough();
-      const write = (line: z.input<typeof verifyLine>): void => void lines.write(`${JSON.stringify(line)}\n`);
-      const onProgress = (progress: VerifyProgress): void => write({ type: 'progress', ...progress });
-      void checks
-        .check(id, { ...caller, onProgress })
-        .then(
-          (result) => write({ type: 'result', ...describeChecks(id, result) }),
-          (error: unknown) => {
-            const { code, message } = explain(error);
-            if (code === 'INTERNAL') request.log.error({ err: error }, code);
-            write({ type: 'error', error: { code, message } });
-          },
-        )
-        .finally(() => lines.end());
+      const lines = checkAsLines(checks, id, caller, {
+        timers,
+        explain: (error) => {
+          const refused = explain(error, request);
+          logFailure(request, refused, error);
+          return refused;
+        },
+      });
       return reply.type('application/x-ndjson').send(lines as never);
     },
   );
-}
-
-function describeChecks(id: string, checks: readonly Check[]): z.output<typeof verification> {
-  return {
-    run_id: id,
-    ok: checks.every(({ ok }) => ok),
-    checks: checks.map(({ name, ok, finding }) => ({ name, ok, finding })),
-  };
 }
 
 // A range that starts at created_at includes the first event: in runs of earlier versions it is slightly older.

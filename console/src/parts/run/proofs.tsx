@@ -10,7 +10,9 @@ import { Fold } from './fold.js';
 
 type Verification = Awaited<ReturnType<ParleyClient['verify']>>;
 type Check =
-  | { readonly type: 'none' | 'checking' }
+  | { readonly type: 'none' }
+  // `before`: how many other checks run first.
+  | { readonly type: 'checking'; readonly before: number }
   | { readonly type: 'checked'; readonly report: Verification }
   | { readonly type: 'failed'; readonly why: string };
 
@@ -23,9 +25,10 @@ export function Proofs({ runId, status }: { readonly runId: string; readonly sta
   const [check, setCheck] = useState<Check>({ type: 'none' });
   // A report applies only to the record at that time.
   useEffect(() => setCheck({ type: 'none' }), [status]);
+  const showChecking = (before: number): void => setCheck({ type: 'checking', before });
   const verify = (): void => {
-    setCheck({ type: 'checking' });
-    client.verify(runId).then(
+    showChecking(0);
+    client.verify(runId, { onWaiting: showChecking, onProgress: () => showChecking(0) }).then(
       (report) => setCheck({ type: 'checked', report }),
       (error: unknown) => setCheck({ type: 'failed', why: messageOf(error) }),
     );
@@ -34,7 +37,11 @@ export function Proofs({ runId, status }: { readonly runId: string; readonly sta
     <div class="proofs">
       <p class="options">
         <button type="button" disabled={check.type === 'checking'} onClick={verify}>
-          {check.type === 'checking' ? t.record.checking : t.record.check}
+          {check.type !== 'checking'
+            ? t.record.check
+            : check.before === 0
+              ? t.record.checking
+              : t.record.waiting(check.before)}
         </button>
         <a class="button" href={`/v1/runs/${encodeURIComponent(runId)}/archive`} download>
           {t.record.download}
