@@ -12,7 +12,7 @@ const INTERRUPTED = { status: 'failed', error: { code: 'ORCHESTRATOR_RESTART_INT
 // Upgraded runs wait for a slot and for the engine's process.
 const patient = { timeout: 60_000 };
 
-export async function expectVerified(client: Client, runId: string, what: string): Promise<void> {
+async function expectVerified(client: Client, runId: string, what: string): Promise<void> {
   const { ok, checks } = await client.verify(runId);
   expect(
     checks.filter((check) => !check.ok),

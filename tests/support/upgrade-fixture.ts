@@ -30,7 +30,7 @@ export const UPGRADE_FIXTURES: readonly UpgradeFixture[] = readdirSync(ALL)
   .toSorted((a, b) => a.versions.sqlite - b.versions.sqlite);
 
 // The one before this version.
-export function previousFixture(): UpgradeFixture {
+function previousFixture(): UpgradeFixture {
   const last = UPGRADE_FIXTURES.at(-1);
   if (last === undefined) throw new Error('no fixture of an earlier version');
   return last;
