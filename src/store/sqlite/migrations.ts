@@ -19,6 +19,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: 'folders as columns, counts of deleted runs, valid timeouts', up: addRunColumns },
   { version: 8, name: 'crashes of hosts are counted', up: addCrashes },
   { version: 9, name: 'runs by the end of their id', up: addTails },
+  { version: 10, name: 'small flushes are stored in groups', up: addGroups },
 ];
 
 // The default of session_timeout_sec, for rows whose value cannot be a timeout.
@@ -267,5 +268,17 @@ ALTER TABLE runs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN at_work INTEGER NOT NULL DEFAULT 0;
 UPDATE runs SET at_work = 1 WHERE status = 'running';
 CREATE INDEX runs_at_work ON runs (run_id) WHERE at_work = 1;
+`);
+}
+
+// event_groups holds recent flushes of all runs. A segment made of several flushes has the count of lines of each.
+function addGroups(db: Database): void {
+  db.exec(`
+CREATE TABLE event_groups (
+  group_id INTEGER PRIMARY KEY,
+  body BLOB NOT NULL,
+  packed INTEGER NOT NULL
+);
+ALTER TABLE segments ADD COLUMN flushes TEXT;
 `);
 }
