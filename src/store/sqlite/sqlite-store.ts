@@ -58,7 +58,7 @@ import {
 import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
-import { GroupWriter, type SmallAppend } from './recent/group-writer.js';
+import { GroupWriter, isSmall, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 import type { CheckFiles } from './watch-files.js';
@@ -75,9 +75,6 @@ type StateRow = Pick<
   RunRow,
   'run_id' | 'request_id' | 'status' | 'epoch' | 'cancel_requested_json' | keyof JournalHeads
 > & { readonly engine: string };
-
-// A flush of this size is compressed and becomes a segment of its own; smaller ones are stored in groups.
-const LEAST_DIRECT_BYTES = 32 * 1024;
 
 export class SqliteStore implements Store {
   readonly isComplete = true;
@@ -207,8 +204,7 @@ export class SqliteStore implements Store {
     deliveries = [],
   }: RunAppend): Promise<AppendOutcome> {
     const rows = rowsOf(before, after);
-    const isSmall = lines !== undefined && bytesOf(lines) < LEAST_DIRECT_BYTES;
-    if (isSmall && epoch === undefined && !create && deliveries.length === 0 && !changesRows(rows))
+    if (lines && isSmall(lines) && epoch === undefined && !create && deliveries.length === 0 && !changesRows(rows))
       return this.#appendSmall({ run_id: runId, expect, now, status: before.status, lines }, rows?.reached);
     let isCreated = false;
     return this.#writes.add(

@@ -21,6 +21,13 @@ const KEPT_PART = 0.75;
 // Merging more in one transaction would block other work for too long.
 const MERGED_AT_ONCE = 1024 * 1024;
 
+// A flush of this size is compressed and becomes a segment of its own at once.
+const LEAST_DIRECT_BYTES = 32 * 1024;
+
+export function isSmall({ rasp, fcmp }: JournalFlush): boolean {
+  return rasp.bytes.length < LEAST_DIRECT_BYTES && (fcmp?.bytes.length ?? 0) < LEAST_DIRECT_BYTES;
+}
+
 interface Staged {
   flushes: RecentFlush[];
   // Whether the flushes of earlier transactions are merged in this one.
