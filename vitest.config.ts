@@ -157,6 +157,8 @@ export default defineConfig({
           name: 'engines',
           include: ['tests/engines-real/**/*.test.ts'],
           testTimeout: 180_000,
+          // A test with 50 runs ends as many engines.
+          hookTimeout: 60_000,
           maxWorkers: 2,
           sequence: { groupOrder: 4 },
         },

@@ -1,15 +1,17 @@
 // Dispatch within one process: runs at most one turn per slot, starts the oldest queued run first, and sets one timer
 // for the earliest deadline. It keeps no state of its own, so a crash of the process loses no work.
 import type { Clock } from '../kernel/clock.js';
-import { unlessDamaged } from '../kernel/stored-json.js';
+import { damageIn, unlessDamaged } from '../kernel/stored-json.js';
 import { Alarm, ClockAlarm, type Timers } from '../process/timers.js';
 import type { Ownership } from '../ownership/ownership.js';
-import type { Store } from '../store/store.js';
+import type { InteractionRecord, Store } from '../store/store.js';
 import type { Dispatch, DispatchHandlers } from './dispatch.js';
 
 const RETRY_MS = 1000;
 // A damaged run is tried again after this time, in case an operator repaired it.
 const DAMAGED_MS = 3_600_000;
+// A pass ends after so many questions that could not be decided: the store may be unavailable.
+const MOST_REFUSED = 100;
 
 export interface EmbeddedDeps {
   readonly store: Pick<Store, 'loadRun' | 'nextDecision'>;
@@ -30,8 +32,10 @@ export class EmbeddedDispatch implements Dispatch {
   readonly #handlers: DispatchHandlers;
   #slots: number;
   readonly #turns = new Map<string, Promise<void>>();
-  // Runs that could not be started and wait for the next try, each with the function that cancels its timer.
+  // Runs that could not be started, and questions that could not be decided, until the next try: each with the function
+  // that cancels its timer.
   readonly #resting = new Map<string, () => void>();
+  readonly #restingQuestions = new Map<string, () => void>();
   readonly #alarm: Alarm;
   readonly #deadline: ClockAlarm;
   readonly #decides: boolean;
@@ -69,7 +73,7 @@ export class EmbeddedDispatch implements Dispatch {
     this.#isClosing = true;
     this.#alarm.clear();
     this.#deadline.clear();
-    for (const cancel of this.#resting.values()) cancel();
+    for (const cancel of [...this.#resting.values(), ...this.#restingQuestions.values()]) cancel();
     await this.#pass;
     await Promise.all(this.#turns.values());
   }
@@ -106,7 +110,7 @@ export class EmbeddedDispatch implements Dispatch {
       if (run?.status !== 'queued' || this.#resting.has(runId)) continue;
       const turn = this.#handlers
         .startTurn(run)
-        .catch(() => this.#rest(runId))
+        .catch(() => this.#rest(this.#resting, runId))
         .finally(() => {
           this.#turns.delete(runId);
           this.wake();
@@ -118,35 +122,50 @@ export class EmbeddedDispatch implements Dispatch {
   // A damaged run must not block the runs behind it in the queue.
   #skipDamaged(runId: string, damage: Error): void {
     this.#handlers.onFailure(damage);
-    this.#rest(runId, DAMAGED_MS);
+    this.#rest(this.#resting, runId, DAMAGED_MS);
   }
 
-  #rest(runId: string, ms = RETRY_MS): void {
+  #rest(resting: Map<string, () => void>, id: string, ms = RETRY_MS): void {
     if (this.#isClosing) return;
     const cancel = this.#deps.timers.set(ms, () => {
-      this.#resting.delete(runId);
+      resting.delete(id);
       this.wake();
     });
-    this.#resting.set(runId, cancel);
+    resting.set(id, cancel);
   }
 
-  // Also decides questions that expired while Parley was not running.
+  // Also decides questions that expired while Parley was not running. A question that cannot be decided must not delay
+  // the questions behind it.
   async #decideDue(): Promise<void> {
-    for (
-      let next = await this.#deps.store.nextDecision();
-      next && !this.#isClosing && next.due_at <= this.#deps.clock.now();
-      next = await this.#deps.store.nextDecision()
-    ) {
-      if (!(await this.#handlers.decide(next))) return;
+    for (let refused = 0; refused < MOST_REFUSED;) {
+      const next = await this.#nextDecision();
+      if (!next || this.#isClosing || next.due_at > this.#deps.clock.now()) return;
+      if (!(await this.#decide(next))) refused += 1;
     }
+  }
+
+  async #decide(question: InteractionRecord): Promise<boolean> {
+    let ms = RETRY_MS;
+    try {
+      if (await this.#handlers.decide(question)) return true;
+    } catch (error) {
+      this.#handlers.onFailure(error);
+      if (damageIn(error)) ms = DAMAGED_MS;
+    }
+    this.#rest(this.#restingQuestions, question.interaction_id, ms);
+    return false;
+  }
+
+  #nextDecision(): Promise<InteractionRecord | null> {
+    return this.#deps.store.nextDecision([...this.#restingQuestions.keys()]);
   }
 
   async #arm(): Promise<void> {
     this.#alarm.clear();
     this.#deadline.clear();
-    const next = await this.#deps.store.nextDecision();
+    const next = await this.#nextDecision();
     if (!next || this.#isClosing) return;
-    // A question that has expired and is still open was refused in this pass: try again after a pause.
+    // Too many questions were refused in this pass: the rest follows after a pause.
     if (next.due_at <= this.#deps.clock.now()) this.#alarm.set(RETRY_MS, () => this.wake());
     else this.#deadline.set(next.due_at, () => this.wake());
   }

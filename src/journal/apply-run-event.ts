@@ -2,14 +2,18 @@
 // one transaction. The store derives the rows from the events.
 import type { RaspDraft } from '../rasp/draft.js';
 import type { GuardFacts } from '../run/guards.js';
+import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
+import type { Clock } from '../kernel/clock.js';
 import { invariant } from '../kernel/invariant.js';
+import { damageIn } from '../kernel/stored-json.js';
 import type { RunError } from '../run/run-error.js';
 import { isTerminal, type Edge, type RunEvent, type Step } from '../run/statechart.js';
 import { waitPolicyOf } from '../run/waiting/wait-policy.js';
-import type { AppendOutcome, InteractionRecord, RunRecord } from '../store/store.js';
+import type { AppendOutcome, InteractionRecord, RunRecord, Store } from '../store/store.js';
 import { buildDeliveries } from './build-deliveries.js';
 import type { OrchestratorDeps } from './deps.js';
-import { RunJournal } from './run-journal.js';
+import { everyEvent } from './every-event.js';
+import { RunJournal, type JournalOwner } from './run-journal.js';
 import { stateOf, withState } from './run-state.js';
 import { takeEdge, type EdgeDetails } from './take-edge.js';
 import { readTail } from './unread-tail.js';
@@ -59,14 +63,11 @@ export async function applyRunEvent(
   if (!taken.legal) return { applied: false, refusal: taken };
   const writer = journal ?? (await continueJournal(deps, run, transition));
   // A resident engine may have printed after its last turn. These lines belong to the run, so they are read before the
-  // run ends.
-  const tail =
-    isTerminal(taken.edge.to) && !before.some(({ type }) => type === 'lifecycle.turn.ended')
-      ? await readTail(deps, run)
-      : [];
+  // run ends. The output of a running turn is stored by the turn itself, or by its recovery.
+  const tail = isTerminal(taken.edge.to) && run.status !== 'running' ? await readTail(deps, run) : [];
   // Lines that cannot be read on this host are left out. The incremented epoch shows that to verify, as after a lost
   // host.
-  const epoch = tail === null && run.status !== 'running' ? run.epoch + 1 : transition.epoch;
+  const epoch = tail === null ? run.epoch + 1 : transition.epoch;
   writer.add([...(tail ?? []), ...before, taken.changed]);
   const drained = writer.drain();
   invariant(drained, 'a change of state has an event');
@@ -91,6 +92,15 @@ export async function applyRunEvent(
   return { applied: true, edge: taken.edge, run: { ...changed, heads: outcome.heads } };
 }
 
+// The journal of a turn that has just begun. Nothing was printed, so the conversation holds nothing back.
+export function journalOfNewTurn(clock: Clock, run: RunRecord): RunJournal {
+  return new RunJournal(ownerOf(run), { heads: run.heads, state: stateOf(run) }, clock);
+}
+
+function ownerOf({ run_id: runId, spec, attempt_number: attempt }: RunRecord): JournalOwner {
+  return { runId, engine: spec.engine, attempt };
+}
+
 // Only the end of a wait resolves a question, so its state is needed only then.
 async function continueJournal(
   { store, clock }: ApplyDeps,
@@ -98,8 +108,21 @@ async function continueJournal(
   { pending }: RunTransition,
 ): Promise<RunJournal> {
   const question = run.status !== 'waiting_user' ? null : (pending ?? (await store.loadPending(run.run_id)));
-  const owner = { runId: run.run_id, engine: run.spec.engine, attempt: run.attempt_number };
-  return new RunJournal(owner, { heads: run.heads, state: stateOf(run, question) }, clock);
+  const fold = run.status === 'running' ? await readFold(store, run.run_id) : undefined;
+  return new RunJournal(ownerOf(run), { heads: run.heads, state: stateOf(run, question), fold }, clock);
+}
+
+// The conversation may hold lines of the running turn back that are not in the store. A journal that is damaged must
+// not keep its run from ending: then these lines stay out of the conversation.
+async function readFold(store: Pick<Store, 'readJournal'>, runId: string): Promise<ConversationFold | undefined> {
+  const fold = new ConversationFold(runId);
+  try {
+    for await (const event of everyEvent(store, runId)) fold.push(foldInputOf(event));
+    return fold;
+  } catch (error) {
+    if (!damageIn(error)) throw error;
+    return undefined;
+  }
 }
 
 // Parley stopped during the turn, and no other reason for its end is known.

@@ -288,8 +288,8 @@ interface InteractionReader {
   listInteractions(runId: string): Promise<InteractionRecord[]>;
   // Oldest question first. Damaged questions are left out; verify reports them.
   listPending(filter: PendingFilter): Promise<InteractionRecord[]>;
-  // The question that the policy decides next.
-  nextDecision(): Promise<InteractionRecord | null>;
+  // The question that the policy decides next, except for these.
+  nextDecision(except?: readonly string[]): Promise<InteractionRecord | null>;
 }
 
 export interface RunQueue {

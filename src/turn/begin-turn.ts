@@ -4,12 +4,18 @@ import { clip, redact } from '../kernel/redact.js';
 import { NO_FACTS } from '../run/guards.js';
 import { runError, type RunError } from '../run/run-error.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
-import { applyRunEvent, type Applied, type ApplyDeps, type RunTransition } from '../journal/apply-run-event.js';
+import {
+  applyRunEvent,
+  journalOfNewTurn,
+  type Applied,
+  type ApplyDeps,
+  type RunTransition,
+} from '../journal/apply-run-event.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
 import { loadRun } from '../journal/load-run.js';
 import { endFromLogs, type EndDeps } from './end-from-logs.js';
 import { explainInterruption } from './host-crashes.js';
-import { expectApplied, failRun } from './turn-context.js';
+import { expectApplied } from './turn-context.js';
 import { writeResult } from './write-result.js';
 
 const MAX_REASON_CHARS = 500;
@@ -49,7 +55,10 @@ export async function endCrashed(deps: ApplyDeps, queued: RunRecord): Promise<Ru
 
 export async function failBeforeStart(deps: ApplyDeps, queued: RunRecord, error: RunError): Promise<RunRecord> {
   const started = await beginTurn(deps, queued);
-  return started.applied ? failRun(deps, started.run, error) : loadRun(deps.store, queued.run_id);
+  if (!started.applied) return loadRun(deps.store, queued.run_id);
+  const { run } = started;
+  const transition = { event: 'turn.failed', facts: NO_FACTS, error } as const;
+  return expectApplied(await applyRunEvent(deps, run, transition, journalOfNewTurn(deps.clock, run)));
 }
 
 // Ends a conversation that a person finished while no question was open. This needs no engine.
@@ -61,14 +70,9 @@ export async function finishConversation(
   const started = await beginTurn(deps, queued);
   if (!started.applied) return loadRun(deps.store, queued.run_id);
   const result = typeof prompt === 'string' ? prompt : null;
-  return expectApplied(
-    await applyRunEvent(deps, started.run, {
-      event: 'turn.succeeded',
-      facts: NO_FACTS,
-      result,
-      before: [await writeResult({ dataDir: deps.dataDir, runId: queued.run_id, result })],
-    }),
-  );
+  const before = [await writeResult({ dataDir: deps.dataDir, runId: queued.run_id, result })];
+  const transition = { event: 'turn.succeeded', facts: NO_FACTS, result, before } as const;
+  return expectApplied(await applyRunEvent(deps, started.run, transition, journalOfNewTurn(deps.clock, started.run)));
 }
 
 // Fails a run whose turn could not be stored or run, so that it is not stuck: the disk was full, the system refused a

@@ -13,6 +13,7 @@ import { NO_FACTS } from '../run/guards.js';
 import { withUnanswered } from '../run/judge-completion.js';
 import type { RunError } from '../run/run-error.js';
 import { describeSession } from '../run/session-handle.js';
+import { waitPolicyOf } from '../run/waiting/wait-policy.js';
 import type { Actor, RunRecord } from '../store/store.js';
 import { applyRunEvent, type Applied, type ApplyDeps } from '../journal/apply-run-event.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
@@ -79,7 +80,9 @@ async function findSession(
   run: RunRecord,
   { sessionId }: TurnEvidence,
 ): Promise<RaspDraft[]> {
-  if (sessionId === null || (await deps.store.loadHandle(run.request_id))) return [];
+  // The session of a run that needs its process ended with it.
+  if (sessionId === null || waitPolicyOf(run.spec).needsProcess || (await deps.store.loadHandle(run.request_id)))
+    return [];
   const handle = buildHandle(findEngine(run.spec.engine), sessionId, {
     cwd: run.spec.cwd,
     home: run.spec.home,

@@ -181,11 +181,16 @@ export async function failStart(
   error: RunError,
 ): Promise<RunRecord> {
   await writer.close();
-  return failRun(deps, writer.run, handle === null ? error : asResumeFailure(error));
+  return failTurn({ deps, writer }, handle === null ? error : asResumeFailure(error));
 }
 
-export async function failRun(deps: ApplyDeps, run: RunRecord, error: RunError): Promise<RunRecord> {
-  return expectApplied(await applyRunEvent(deps, run, { event: 'turn.failed', facts: NO_FACTS, error }));
+// Everything that was added to the writer is stored.
+export async function failTurn(
+  { deps, writer }: Pick<TurnContext, 'deps' | 'writer'>,
+  error: RunError,
+): Promise<RunRecord> {
+  const transition = { event: 'turn.failed', facts: NO_FACTS, error } as const;
+  return expectApplied(await applyRunEvent(deps, writer.run, transition, writer.journal));
 }
 
 export function expectApplied(outcome: Applied): RunRecord {

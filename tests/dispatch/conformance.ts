@@ -2,6 +2,7 @@
 // started after close.
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Dispatch, DispatchHandlers } from '../../src/dispatch/dispatch.js';
+import { DamagedDataError } from '../../src/kernel/stored-json.js';
 import type { RunState } from '../../src/run/statechart.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
 import { ask, change, newRun } from '../store/conformance.js';
@@ -24,6 +25,8 @@ export class Stage {
   most = 0;
   // Runs that cannot be started.
   readonly refused = new Set<string>();
+  // Questions of damaged runs.
+  readonly undecidable = new Set<string>();
   readonly #store: Store;
   readonly dispatch: Dispatch;
 
@@ -33,6 +36,7 @@ export class Stage {
       {
         startTurn: (run) => this.#play(run.run_id),
         decide: async ({ run_id: runId, interaction_id: id }) => {
+          if (this.undecidable.has(id)) throw new DamagedDataError(`spec_json of run ${runId} is no JSON`);
           const isDone = await this.set(runId, 'failed', {
             resolve: {
               interaction_id: id,
@@ -179,6 +183,16 @@ export function describeDispatch(name: string, open: () => Promise<DispatchUnder
       await stage.ask(4, 300);
       stage.dispatch.wake();
       await eventually(() => stage.decided.toSorted()).toEqual(['int_1', 'int_2', 'int_4']);
+    });
+
+    test('a question that cannot be decided does not delay the questions behind it', async () => {
+      const stage = await withStage(1);
+      stage.undecidable.add('int_1');
+      await stage.ask(1, -60_000);
+      await stage.ask(2, -30_000);
+      stage.dispatch.wake();
+      await eventually(() => stage.decided).toEqual(['int_2']);
+      expect(stage.failures.splice(0).length).toBeGreaterThan(0);
     });
 
     test('nothing starts after close, and close waits for running work', async () => {

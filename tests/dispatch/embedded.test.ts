@@ -1,5 +1,6 @@
 // Dispatch within one process, on a real store with time moved by hand: who is started when, and that no failure stops
 // it.
+import { DamagedDataError } from '../../src/kernel/stored-json.js';
 import { singleHost } from '../../src/ownership/single-host.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -170,6 +171,31 @@ test('a run that could not be started rests for a while and does not hide the ru
   timers.advance(RETRY_MS);
   await scene.dispatch.idle();
   expect(scene.started).toEqual(['run_0001', 'run_0002', 'run_0001']);
+  await scene.close();
+});
+
+test('questions that cannot be decided rest for a while and do not delay the questions behind them', async () => {
+  for (const number of [1, 2, 3, 4]) await askDue(number);
+  const broken = new Map<string, Error>([
+    ['int_1', new DamagedDataError('spec_json is no JSON')],
+    ['int_2', new Error('it could not be stored')],
+  ]);
+  const scene = new Scene(data.store, 1, ({ interaction_id: id }) => {
+    const error = broken.get(id);
+    if (error) throw error;
+  });
+  await scene.look();
+  expect(scene.decided).toEqual(['int_3', 'int_4']);
+  expect(scene.failures).toEqual([...broken.values()]);
+  // A damaged run is tried again much later.
+  expect(timers.lengths().toSorted((a, b) => a - b)).toEqual([RETRY_MS, 3_600_000]);
+  broken.clear();
+  timers.advance(RETRY_MS);
+  await scene.dispatch.idle();
+  expect(scene.decided).toEqual(['int_3', 'int_4', 'int_2']);
+  timers.advance(3_600_000);
+  await scene.dispatch.idle();
+  expect(scene.decided).toEqual(['int_3', 'int_4', 'int_2', 'int_1']);
   await scene.close();
 });
 

@@ -314,8 +314,8 @@ export class PostgresStore implements Store {
     return listPending(this.database, filter);
   }
 
-  async nextDecision(): Promise<InteractionRecord | null> {
-    return nextDecision(this.database);
+  async nextDecision(except: readonly string[] = []): Promise<InteractionRecord | null> {
+    return nextDecision(this.database, except);
   }
 
   // Claims expired questions for this host, as raw rows: a damaged one must not hide the others.

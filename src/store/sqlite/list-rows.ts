@@ -77,10 +77,11 @@ export function selectPending(
 }
 
 // The question that is decided first.
-export function nextDecision(db: Database): InteractionRecord | null {
+export function nextDecision(db: Database, except: readonly string[]): InteractionRecord | null {
   const rows = db
-    .prepare(`SELECT * FROM interactions WHERE state = 'pending' AND decides = 1 ORDER BY due_at, interaction_id`)
-    .iterate() as Iterable<InteractionRow>;
+    .prepare(`SELECT * FROM interactions WHERE state = 'pending' AND decides = 1
+      AND interaction_id NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at, interaction_id`)
+    .iterate(JSON.stringify(except)) as Iterable<InteractionRow>;
   for (const interaction of readableInteractions(rows)) return interaction;
   return null;
 }

@@ -442,8 +442,8 @@ export class SqliteStore implements Store {
     return listPending(this.#db, filter);
   }
 
-  async nextDecision(): Promise<InteractionRecord | null> {
-    return nextDecision(this.#db);
+  async nextDecision(except: readonly string[] = []): Promise<InteractionRecord | null> {
+    return nextDecision(this.#db, except);
   }
 
   #interaction(condition: string, ...values: string[]): InteractionRecord | null {

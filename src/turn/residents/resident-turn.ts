@@ -29,7 +29,7 @@ import { PROCESS_LOST } from './lost-process.js';
 import { TurnClocks } from './turn-clocks.js';
 import {
   checkLease,
-  failRun,
+  failTurn,
   failStart,
   commitTurn,
   stopElsewhere,
@@ -140,7 +140,7 @@ class ResidentTurn {
     // The session existed only in that process.
     if (this.#resident === null && this.#isNeeded && this.#context.handle !== null) {
       await this.#context.writer.close();
-      return failRun(this.#context.deps, this.#context.writer.run, PROCESS_LOST);
+      return failTurn(this.#context, PROCESS_LOST);
     }
     // The process that asked has exited, so there is nothing to cancel in it.
     if (this.#resident === null && this.#decisions.given === 'cancel') {

@@ -64,10 +64,11 @@ export async function findNextDecision(db: Database): Promise<NextDecision | nul
 const PAGE = 20;
 
 // The question that is decided next, for callers that only read; damaged ones are skipped.
-export async function nextDecision(db: Database): Promise<InteractionRecord | null> {
+export async function nextDecision(db: Database, except: readonly string[]): Promise<InteractionRecord | null> {
   for (let after: InteractionRow | undefined; ;) {
     const rows = await listDecisions(db, after);
-    for (const interaction of readableInteractions(rows)) return interaction;
+    for (const interaction of readableInteractions(rows))
+      if (!except.includes(interaction.interaction_id)) return interaction;
     if (rows.length < PAGE) return null;
     after = rows.at(-1);
   }
