@@ -342,5 +342,7 @@ export interface Store
     RunFinder {
   // Throws if new data would be lost, for stores where a read does not notice that.
   checkUsable?(): void;
+  // Describes damage of rows that hold events of several runs, for stores with such rows.
+  findGroupDamage?(): string[];
   close(): Promise<void>;
 }

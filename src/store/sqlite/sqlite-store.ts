@@ -59,7 +59,7 @@ import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
 import { GroupWriter, isSmall, type SmallAppend } from './recent/group-writer.js';
-import { GroupReader, type LoadedGroups } from './recent/load-groups.js';
+import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 import type { CheckFiles } from './watch-files.js';
 import { findAtWork, findAtWorkIn, findInHome } from './find-runs.js';
@@ -95,14 +95,10 @@ export class SqliteStore implements Store {
 
   readonly checkUsable: CheckFiles;
 
-  // Damaged rows that belong to no run.
-  readonly damage: readonly string[];
-
   // The database is open and migrated. Only the process that writes to it has loaded the groups; it alone may call
   // methods that write. `checkFiles` runs before anything is acknowledged.
   constructor(db: Database, groups: LoadedGroups | null, checkFiles: CheckFiles = () => {}) {
     this.checkUsable = checkFiles;
-    this.damage = groups?.damaged ?? [];
     this.#db = db;
     this.#groups = groups && new GroupWriter(db, groups);
     this.#recent = this.#groups ?? new GroupReader(db);
@@ -275,6 +271,10 @@ export class SqliteStore implements Store {
       .finally(() => {
         this.#isMerging = false;
       });
+  }
+
+  findGroupDamage(): string[] {
+    return [...loadGroups(this.#db).damaged];
   }
 
   // Merges all recent flushes.
