@@ -65,6 +65,11 @@ export class LineGatherer {
     this.#room = maxBytes;
   }
 
+  // The last event that was collected.
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
   // Returns whether more lines fit.
   add({ seq_from: seqFrom, seq_to: seqTo, body }: Segment): boolean {
     const bytes = toBuffer(body);

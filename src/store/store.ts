@@ -4,6 +4,7 @@ import type { CrashCounts } from './crash-counts.js';
 import { FIRST_DIGEST } from './digest.js';
 import type { SalvagedRun } from './salvage.js';
 import type { NewDelivery, Delivery, DeliveryOutcome } from './delivery.js';
+import type { Message } from '../kernel/message.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import type { ExecutionMode } from '../run/attempt.js';
 import type { RunError } from '../run/run-error.js';
@@ -342,5 +343,7 @@ export interface Store
     RunFinder {
   // Throws if new data would be lost, for stores where a read does not notice that.
   checkUsable?(): void;
+  // Describes damage of rows that hold events of several runs, for stores with such rows.
+  findGroupDamage?(): Message[];
   close(): Promise<void>;
 }

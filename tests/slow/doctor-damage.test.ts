@@ -51,6 +51,16 @@ test('a data directory without damage passes, also in full', async () => {
   );
 });
 
+test('doctor finds a damaged group of recent events, whose runs cannot be named', async () => {
+  const { data } = await twoRuns();
+  const db = await openDatabase(join(data, 'parley.db'));
+  db.exec("INSERT INTO event_groups VALUES (99, x'00ff', 7)");
+  db.close();
+  const { code, stdout } = await doctor(data);
+  expect(code).toBe(1);
+  expect(stdout).toContain('✗ damage           events of running turns are damaged: group 99 of recent events');
+});
+
 test.each([
   ['a folder that was deleted', (folder: string) => rmSync(folder, { recursive: true })],
   ['a log that was changed', (folder: string) => appendFileSync(join(folder, 'attempts', '1', 'stdout.log'), 'x')],

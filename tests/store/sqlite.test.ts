@@ -19,6 +19,7 @@ import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import { migrate } from '../../src/store/sqlite/migrate.js';
 import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
 import { makeDurable, openDatabase } from '../../src/store/sqlite/open-database.js';
+import { loadGroups } from '../../src/store/sqlite/recent/load-groups.js';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { copyDatabase } from '../support/old-databases.js';
@@ -45,7 +46,7 @@ async function execute(sql: string): Promise<void> {
 
 describeStore('SQLite', async () => {
   const { store, close } = await open();
-  return { store, execute, cleanup: close };
+  return { store, execute, merge: () => (store as SqliteStore).mergeAll(), cleanup: close };
 });
 
 describe('a data directory', () => {
@@ -258,7 +259,7 @@ describe('a durable database', () => {
     const db = await openDatabase(join(dir, 'parley.db'));
     makeDurable(db);
     migrate(db);
-    const store = new SqliteStore(db);
+    const store = new SqliteStore(db, loadGroups(db));
     await store.createRun(newRun(1));
     const run = (await store.loadRun('run_0001')) as RunRecord;
     const { page_count: pages } = db.prepare('PRAGMA page_count').get() as { page_count: number };

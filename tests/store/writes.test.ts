@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { migrate } from '../../src/store/sqlite/migrate.js';
 import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
 import { makeDurable, openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
+import { loadGroups } from '../../src/store/sqlite/recent/load-groups.js';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
 import { Writes } from '../../src/store/sqlite/writes.js';
 import type { RunRecord } from '../../src/store/store.js';
@@ -44,7 +45,7 @@ afterEach(() => {
 const commits = (): number => said.filter((sql) => sql === 'COMMIT').length;
 
 test('writes of many runs in one tick share a transaction, and each gets its own result', async () => {
-  const store = new SqliteStore(db);
+  const store = new SqliteStore(db, loadGroups(db));
   const created = await Promise.all(
     Array.from({ length: 50 }, (_, index) => store.createRun(newRun(index + 1, { queue_limit: 100 }))),
   );
@@ -125,12 +126,13 @@ test('when the file is locked by another process, all writes of the tick fail af
 });
 
 test('writes requested before close are stored, and none after it', async () => {
-  const store = new SqliteStore(db);
+  const store = new SqliteStore(db, loadGroups(db));
   const asked = store.createRun(newRun(1));
   await store.close();
   expect(await asked).toMatchObject({ created: true });
   await expect(store.createRun(newRun(2))).rejects.toThrow(/not open/);
-  const again = new SqliteStore((db = await openDatabase(join(dir, 'parley.db'))));
+  db = await openDatabase(join(dir, 'parley.db'));
+  const again = new SqliteStore(db, loadGroups(db));
   expect(await again.loadRun('run_0001')).not.toBeNull();
   expect(await again.loadRun('run_0002')).toBeNull();
 });

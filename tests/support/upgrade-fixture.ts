@@ -29,13 +29,6 @@ export const UPGRADE_FIXTURES: readonly UpgradeFixture[] = readdirSync(ALL)
   })
   .toSorted((a, b) => a.versions.sqlite - b.versions.sqlite);
 
-// The one before this version.
-function previousFixture(): UpgradeFixture {
-  const last = UPGRADE_FIXTURES.at(-1);
-  if (last === undefined) throw new Error('no fixture of an earlier version');
-  return last;
-}
-
 function readKept({ folder }: UpgradeFixture, name: string): Buffer {
   const packed = join(folder, `${name}.gz`);
   return existsSync(packed) ? gunzipSync(readFileSync(packed)) : readFileSync(join(folder, name));

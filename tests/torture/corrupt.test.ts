@@ -8,6 +8,7 @@ import { describeDamage, verifyRun } from '../../src/audit/verify-run.js';
 import { openForReading } from '../../src/store/sqlite/data-dir.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
 import type { PackedBody } from '../../src/store/sqlite/pack-body.js';
+import { loadGroups } from '../../src/store/sqlite/recent/load-groups.js';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
 import { createRoot, openBench, type Bench } from '../support/orchestrated.js';
@@ -188,7 +189,7 @@ describe.each(KINDS)(`in the files of a run that %s (seed ${SEED})`, (kind) => {
 test.each(KINDS)('a bit flipped anywhere in the events of a run that %s is reported as a finding', async (kind) => {
   const data = copyOf();
   const db = await openDatabase(join(data, 'parley.db'));
-  const store = new SqliteStore(db);
+  const store = new SqliteStore(db, loadGroups(db));
   const pieces = db.prepare('SELECT rowid AS id, body, packed FROM segments WHERE run_id = ?').all(ids[kind]) as ({
     id: number;
   } & PackedBody)[];
@@ -258,7 +259,7 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
     const data = copyOf();
     const db = await openDatabase(join(data, 'parley.db'));
     db.exec('PRAGMA foreign_keys = OFF');
-    const store = new SqliteStore(db);
+    const store = new SqliteStore(db, loadGroups(db));
     const missed: string[] = [];
     const attempt = async (what: string, done: string, sql: string, ...values: Value[]): Promise<void> => {
       db.exec('BEGIN');
@@ -313,7 +314,7 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
   test('each member of the session is proved', async () => {
     const data = copyOf();
     const db = await openDatabase(join(data, 'parley.db'));
-    const store = new SqliteStore(db);
+    const store = new SqliteStore(db, loadGroups(db));
     const run = await store.loadRun(ids[kind]);
     const handle = run && (await store.loadHandle(run.request_id));
     if (handle) {

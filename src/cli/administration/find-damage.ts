@@ -56,7 +56,10 @@ export async function findDamage(store: Store, look: DamageOptions): Promise<Fin
     : isComplete
       ? t.checkedEnds(runs)
       : t.checkedSome(runs, total);
-  const notes = listSome(found.unchecked).map((text): Finding => ({ name: 'unchecked', level: 'note', text }));
+  const notes = [
+    ...listSome(found.unchecked).map((text): Finding => ({ name: 'unchecked', level: 'note', text })),
+    ...describeGroups(store),
+  ];
   if (found.damaged.length === 0) return [{ name: 'damage', level: 'ok', text: t.noDamage(checked) }, ...notes];
   return [
     {
@@ -66,6 +69,14 @@ export async function findDamage(store: Store, look: DamageOptions): Promise<Fin
     },
     ...notes,
   ];
+}
+
+// Damaged rows that hold recent events of several runs.
+function describeGroups(store: Store): Finding[] {
+  const groups = listSome((store.findGroupDamage?.() ?? []).map(sayMessage));
+  if (groups.length === 0) return [];
+  const { doctor: t } = texts();
+  return [{ name: 'damage', level: 'missing', text: t.damagedGroups(groups.join(t.next)) }];
 }
 
 function listSome(found: readonly string[]): string[] {

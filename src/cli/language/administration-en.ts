@@ -40,6 +40,9 @@ export const DOCTOR = {
   noDamage: (checked: string) => `none found: ${checked}`,
   damage: (damaged: number, runs: number, list: string, waysOut: string, checked: string) =>
     `${damaged} of ${runs} runs are damaged: ${list}. ${waysOut}; ${checked}`,
+  damagedGroups: (list: string) =>
+    `events of running turns are damaged: ${list}. Parley reads them again from the logs of the engines when a turn ` +
+    'ends. The damaged rows are kept.',
   damagedRun: (run: string, damage: string) => `${run} (${damage})`,
   check: (name: string, finding: string) => `${name}: ${finding}`,
   waysOut:

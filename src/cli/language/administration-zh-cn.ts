@@ -33,6 +33,8 @@ export const DOCTOR: Texts['doctor'] = {
   noDamage: (checked) => `未发现损坏：${checked}`,
   damage: (damaged, runs, list, waysOut, checked) =>
     `${runs} 个运行中有 ${damaged} 个已损坏：${list}。${waysOut}；${checked}`,
+  damagedGroups: (list) =>
+    `正在运行的轮次的事件已损坏：${list}。轮次结束时，Parley 会从引擎日志重新读取这些事件。已损坏的记录会保留。`,
   damagedRun: (run, damage) => `${run}（${damage}）`,
   check: (name, finding) => `${name}：${finding}`,
   waysOut:

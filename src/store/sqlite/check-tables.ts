@@ -15,6 +15,7 @@ const TABLES: Readonly<Record<string, string>> = {
   deliveries:
     'delivery_id:TEXT#1 hook:TEXT! type:TEXT! payload_json:TEXT! run_id:TEXT! rasp_seq:INTEGER! digest:TEXT! ' +
     'created_at:INTEGER! state:TEXT! tries:INTEGER! next_at:INTEGER! error:TEXT',
+  event_groups: 'group_id:INTEGER#1 body:BLOB! packed:INTEGER!',
   interactions:
     'interaction_id:TEXT#1 run_id:TEXT! attempt_number:INTEGER! question_json:TEXT! state:TEXT! asked_at:INTEGER! ' +
     'due_at:INTEGER! decides:INTEGER! resolution_json:TEXT',
@@ -29,7 +30,7 @@ const TABLES: Readonly<Record<string, string>> = {
     'continues:INTEGER!',
   segments:
     'run_id:TEXT! protocol:TEXT! seq_from:INTEGER! seq_to:INTEGER! ts_from:INTEGER! ts_to:INTEGER! body:BLOB! ' +
-    'packed:INTEGER!',
+    'packed:INTEGER! flushes:TEXT',
   sessions:
     'sha256:TEXT#1 session_id:TEXT! token_sha256:TEXT! token:TEXT person:TEXT! created_at:INTEGER! ' +
     'last_used_at:INTEGER! expires_at:INTEGER! ends_at:INTEGER! address:TEXT user_agent:TEXT',

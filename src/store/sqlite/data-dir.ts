@@ -16,6 +16,7 @@ import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
 import { openReadOnly } from './open-read-only.js';
+import { loadGroups } from './recent/load-groups.js';
 import { SqliteStore } from './sqlite-store.js';
 import { watchFiles } from './watch-files.js';
 
@@ -85,7 +86,7 @@ async function openStore(path: string): Promise<{ store: SqliteStore; access: Sq
     // Checked first: a refused database is not changed in any way, not even its journal mode.
     migrate(db, MIGRATIONS, checkTables);
     makeDurable(db);
-    return { store: new SqliteStore(db, watchFiles(path)), access: new SqliteAccess(db) };
+    return { store: new SqliteStore(db, loadGroups(db), watchFiles(path)), access: new SqliteAccess(db) };
   } catch (error) {
     db.close();
     throw error;
@@ -166,7 +167,7 @@ export async function openForReading(path: string): Promise<DataDir | null> {
         throw refusal('DATA_DIR_UNUSABLE.old_version', { path, version });
       }
       checkTables(db);
-      const store = new SqliteStore(db);
+      const store = new SqliteStore(db, null);
       return { path, store, access: new SqliteAccess(db), close: () => store.close() };
     } catch (error) {
       if (db.isOpen) db.close();

@@ -4,12 +4,15 @@ import { join } from 'node:path';
 import { damageText } from '../../kernel/damage-texts.js';
 import { DamagedDataError } from '../../kernel/stored-json.js';
 import type { InteractionRow } from '../rows.js';
+import { FIRST_SEGMENT } from '../store.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
 import { withDataDirErrors } from './data-dir.js';
 import { checkTables } from './check-tables.js';
 import { checkVersion, climb, NEWEST_VERSION } from './migrate.js';
 import { openDatabase, type Database } from './open-database.js';
-import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
+import { readSegments, type JournalSource } from './read-journal.js';
+import { GroupReader } from './recent/load-groups.js';
+import { withRecentHeads } from './recent/recent-flushes.js';
 import type { DeletedCount } from '../add-up-turns.js';
 import { listDeletedTurns } from './turn-counts.js';
 
@@ -18,8 +21,9 @@ type Statement = ReturnType<Database['prepare']>;
 const RUN = 'SELECT * FROM runs WHERE run_id > ? ORDER BY run_id LIMIT 1';
 const RUNTIME =
   'SELECT runtime.* FROM request_interactive_runtime AS runtime JOIN runs USING (request_id) WHERE run_id = ?';
-const SEGMENTS = `SELECT run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, ${PACKED} FROM segments
-  WHERE run_id = ? ORDER BY protocol, seq_from`;
+
+// At most this much of a journal is in memory at once, unless a flush is larger.
+const PAGE_BYTES = 1024 * 1024;
 
 export class RunExport {
   readonly #db: Database;
@@ -29,7 +33,7 @@ export class RunExport {
   readonly #interactions: Statement;
   readonly #turns: Statement;
   readonly #deliveries: Statement;
-  readonly #segments: Statement;
+  readonly #source: JournalSource;
 
   private constructor(db: Database) {
     this.#db = db;
@@ -38,7 +42,7 @@ export class RunExport {
     this.#interactions = db.prepare('SELECT * FROM interactions WHERE run_id = ? ORDER BY interaction_id');
     this.#turns = db.prepare('SELECT * FROM turns WHERE run_id = ? ORDER BY attempt_number');
     this.#deliveries = db.prepare('SELECT * FROM deliveries WHERE run_id = ? ORDER BY delivery_id');
-    this.#segments = db.prepare(SEGMENTS);
+    this.#source = { db, recent: new GroupReader(db) };
   }
 
   static open(path: string): Promise<RunExport> {
@@ -61,8 +65,9 @@ export class RunExport {
   // Oldest first. One run at a time is in memory, without its journal.
   *runs(): Generator<StoredRun> {
     for (let after = ''; ;) {
-      const run = this.#run.get(after) as StoredRun['run'] | undefined;
-      if (!run) return;
+      const row = this.#run.get(after) as StoredRun['run'] | undefined;
+      if (!row) return;
+      const run = withRecentHeads(row, this.#source.recent.newestOf(row.run_id));
       after = run.run_id;
       const stored: StoredRun = {
         run,
@@ -77,10 +82,16 @@ export class RunExport {
     }
   }
 
-  // Finish or abandon this iteration before reading another run.
+  // The flushes of the journal, as they were committed: the digest of a journal is chained flush by flush.
   *segments(runId: string): Generator<SegmentRow> {
-    for (const { packed, ...row } of this.#segments.iterate(runId) as unknown as Iterable<SegmentRow & PackedBody>)
-      yield { ...row, body: unpackBody({ body: row.body, packed }) };
+    for (const protocol of ['fcmp', 'rasp'] as const)
+      for (let afterSeq = FIRST_SEGMENT; ;) {
+        const page = readSegments(this.#source, runId, protocol, { afterSeq, maxBytes: PAGE_BYTES });
+        for (const segment of page) yield { run_id: runId, protocol, ...segment };
+        const last = page.at(-1);
+        if (!last) break;
+        afterSeq = last.seq_from;
+      }
   }
 
   // Deliveries of deleted runs that have not arrived yet.

@@ -1,10 +1,10 @@
 // Runs and questions that match a filter, page by page.
-import { readableInteractions, toRun, type InteractionRow, type RunRow } from '../rows.js';
-import type { InteractionRecord, PendingFilter, RunFilter, RunRecord } from '../store.js';
+import { readableInteractions, type InteractionRow, type RunRow } from '../rows.js';
+import type { InteractionRecord, PendingFilter, RunFilter } from '../store.js';
 import type { Database } from './open-database.js';
 
-export function listRuns(db: Database, filter: RunFilter): RunRecord[] {
-  return (selectRuns(db, '*', filter) as RunRow[]).map(toRun);
+export function selectRunRows(db: Database, filter: RunFilter): RunRow[] {
+  return selectRuns(db, '*', filter) as RunRow[];
 }
 
 export function listRunIds(db: Database, filter: RunFilter): string[] {

@@ -13,6 +13,7 @@ import {
 } from '../summaries.js';
 import { selectPending, selectRuns } from './list-rows.js';
 import type { Database } from './open-database.js';
+import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 
 // About two milliseconds of reading.
 const GROUP_BYTES = 8 * 1024 * 1024;
@@ -31,10 +32,12 @@ interface Sized {
 
 export class SqliteSummaries implements SummaryReader {
   readonly #db: Database;
+  readonly #recent: RecentView;
   readonly #summaries = new Summaries();
 
-  constructor(db: Database) {
+  constructor(db: Database, recent: RecentView) {
     this.#db = db;
+    this.#recent = recent;
   }
 
   async listRuns(filter: RunFilter): Promise<RunSummary[]> {
@@ -56,7 +59,7 @@ export class SqliteSummaries implements SummaryReader {
   }
 
   #run(row: RunSummaryRow): Promise<RunSummary | null> {
-    return this.#summaries.run(row, (column) =>
+    return this.#summaries.run(withRecentHeads(row, this.#recent.newestOf(row.run_id)), (column) =>
       this.#load(`SELECT ${column} AS text FROM runs WHERE run_id = ?`, row.run_id),
     );
   }

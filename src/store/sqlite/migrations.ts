@@ -20,6 +20,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: 'crashes of hosts are counted', up: addCrashes },
   { version: 9, name: 'runs by the end of their id', up: addTails },
   { version: 10, name: 'every session and cancel request has its event; whole deadlines', up: roundDeadlines },
+  { version: 11, name: 'small flushes are stored in groups', up: addGroups },
 ];
 
 // The default of session_timeout_sec, for rows whose value cannot be a timeout.
@@ -280,4 +281,16 @@ const LATEST_MS = 253_402_300_799_999;
 function roundDeadlines(db: Database): void {
   db.exec(`UPDATE interactions SET due_at = CAST(ROUND(due_at) AS INTEGER)
     WHERE typeof(due_at) = 'real' AND due_at BETWEEN 0 AND ${LATEST_MS}`);
+}
+
+// event_groups holds recent flushes of all runs. A segment made of several flushes has the count of lines of each.
+function addGroups(db: Database): void {
+  db.exec(`
+CREATE TABLE event_groups (
+  group_id INTEGER PRIMARY KEY,
+  body BLOB NOT NULL,
+  packed INTEGER NOT NULL
+);
+ALTER TABLE segments ADD COLUMN flushes TEXT;
+`);
 }

@@ -5,7 +5,7 @@ import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import { damageText } from '../../kernel/damage-texts.js';
 import { DamagedDataError } from '../../kernel/stored-json.js';
 
-// Below this size, compressing costs more than it saves.
+// Below this size, compressing a flush costs more than it saves.
 const LEAST_BYTES = 32 * 1024;
 // The maximum size of a decompressed part, whatever a damaged row states.
 const MOST_AT_ONCE = 4 * 1024 * 1024;
@@ -22,9 +22,9 @@ export interface PackedBody {
   readonly packed: number;
 }
 
-export function packBody(plain: Uint8Array): PackedBody {
+export function packBody(plain: Uint8Array, leastBytes = LEAST_BYTES): PackedBody {
   const { length } = plain;
-  if (length < LEAST_BYTES) return { body: plain, packed: 0 };
+  if (length < leastBytes) return { body: plain, packed: 0 };
   const body = brotliCompressSync(plain, {
     params: { ...FASTEST, [constants.BROTLI_PARAM_SIZE_HINT]: length },
     chunkSize: 64 * 1024,

@@ -1,9 +1,11 @@
 // Reads a run's event texts by seq and by time. A segment is read completely, decompressed and cut at its lines.
-import { LineGatherer, TextPicker, toBuffer, type Segment } from '../cut-segments.js';
+import { LineGatherer, TextPicker, type Segment } from '../cut-segments.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
 import type { Lines, Protocol, ReadRange, SegmentRange, StoredSegment } from '../store.js';
 import type { Database } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
+import { recentSegments, type RecentView } from './recent/recent-flushes.js';
+import { splitFlushes } from './recent/split-flushes.js';
 
 // The columns as they are read: a damaged value may not be an exact number.
 const inBounds = (column: string): string => `MAX(-1, MIN(${column}, ${Number.MAX_SAFE_INTEGER})) AS ${column}`;
@@ -11,7 +13,7 @@ const SEGMENT = `${inBounds('seq_from')}, ${inBounds('seq_to')}, body, ${PACKED}
 
 export type ReadJournal = (runId: string, protocol: Protocol, range: ReadRange) => string[];
 
-export function prepareRead(db: Database): ReadJournal {
+export function prepareRead(db: Database, recent: RecentView): ReadJournal {
   const select = db.prepare(`SELECT ${SEGMENT} FROM segments
     WHERE run_id = ? AND protocol = ? AND seq_to >= ? AND seq_from <= ? AND ts_to >= ? AND ts_from <= ?
       AND seq_from >= (SELECT COALESCE(MAX(seq_from), 0) FROM segments
@@ -20,6 +22,8 @@ export function prepareRead(db: Database): ReadJournal {
   return (runId, protocol, range) => {
     const { fromSeq = 1, toSeq = Number.MAX_SAFE_INTEGER, fromTs = 0, toTs = Number.MAX_SAFE_INTEGER } = range;
     const picker = new TextPicker(range);
+    const flushes = recent.flushesOf(runId);
+    let lastSeq = 0;
     for (const segment of select.iterate(
       runId,
       protocol,
@@ -31,8 +35,11 @@ export function prepareRead(db: Database): ReadJournal {
       protocol,
       fromSeq,
     ) as Iterable<Segment & PackedBody>) {
-      if (!picker.add({ ...segment, body: unpackBody(segment) })) break;
+      if (!picker.add({ ...segment, body: unpackBody(segment) })) return picker.texts;
+      lastSeq = segment.seq_to;
     }
+    for (const piece of recentSegments(flushes, protocol))
+      if (piece.seq_to > Math.max(lastSeq, fromSeq - 1) && !picker.add(piece)) break;
     return picker.texts;
   };
 }
@@ -42,7 +49,7 @@ export type ReadLines = (runId: string, protocol: Protocol, afterSeq: number, ma
 // A large segment is returned in several reads, so the last one is kept up to this size.
 const KEEP_BYTES = 4 * 1024 * 1024;
 
-export function prepareReadLines(db: Database): ReadLines {
+export function prepareReadLines(db: Database, recent: RecentView): ReadLines {
   const select = db.prepare(`SELECT ${SEGMENT} FROM segments
     WHERE run_id = ? AND protocol = ? AND seq_to > ?
       AND seq_from >= (SELECT COALESCE(MAX(seq_from), 0) FROM segments
@@ -59,21 +66,35 @@ export function prepareReadLines(db: Database): ReadLines {
   };
   return (runId, protocol, afterSeq, maxBytes) => {
     const gatherer = new LineGatherer(afterSeq, maxBytes);
+    const flushes = recent.flushesOf(runId);
     for (const segment of select.iterate(runId, protocol, afterSeq, runId, protocol, afterSeq + 1) as Iterable<
       Segment & PackedBody
     >) {
-      if (!gatherer.add({ ...segment, body: unpack(runId, protocol, segment) })) break;
+      if (!gatherer.add({ ...segment, body: unpack(runId, protocol, segment) })) return gatherer.drain();
     }
+    for (const piece of recentSegments(flushes, protocol))
+      if (piece.seq_to > gatherer.lastSeq && !gatherer.add(piece)) break;
     return gatherer.drain();
   };
 }
 
 const RANGE = ['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ');
 
-export function listSegments(db: Database, runId: string, protocol: Protocol): SegmentRange[] {
-  return db
+// Returns the stored rows, and the recent flushes after them.
+export function listSegments({ db, recent }: JournalSource, runId: string, protocol: Protocol): SegmentRange[] {
+  const flushes = recent.flushesOf(runId);
+  const rows = db
     .prepare(`SELECT ${RANGE} FROM segments WHERE run_id = ? AND protocol = ? ORDER BY segments.seq_from`)
     .all(runId, protocol) as unknown as SegmentRange[];
+  const lastSeq = rows.at(-1)?.seq_to ?? 0;
+  const later = recentSegments(flushes, protocol).filter(({ seq_to: to }) => to > lastSeq);
+  return [...rows, ...later.map(({ body: _body, ...range }) => range)];
+}
+
+// Where the events of a journal are.
+export interface JournalSource {
+  readonly db: Database;
+  readonly recent: RecentView;
 }
 
 export interface SegmentPage {
@@ -81,34 +102,62 @@ export interface SegmentPage {
   readonly maxBytes: number;
 }
 
+type FullRow = SegmentRange & PackedBody & { readonly flushes: string | null };
+
+const FULL = `${RANGE}, body, ${PACKED}, flushes`;
+
+// Returns the journal flush by flush, as it was committed, whether or not the flushes were merged since.
 export function readSegments(
-  db: Database,
+  { db, recent }: JournalSource,
   runId: string,
   protocol: Protocol,
   { afterSeq, maxBytes }: SegmentPage,
 ): StoredSegment[] {
-  const rows = db
-    .prepare(
-      `SELECT ${RANGE}, body, ${PACKED} FROM segments
-        WHERE run_id = ? AND protocol = ? AND segments.seq_from > ? ORDER BY segments.seq_from`,
-    )
-    .iterate(runId, protocol, afterSeq) as Iterable<SegmentRange & PackedBody>;
-  const segments: StoredSegment[] = [];
+  const flushes = recent.flushesOf(runId);
+  // The cursor may be within a merged segment.
+  const containing = db
+    .prepare(`SELECT ${FULL} FROM segments WHERE run_id = ? AND protocol = ? AND segments.seq_from <= ?
+      AND segments.seq_to > ? AND flushes IS NOT NULL ORDER BY segments.seq_from DESC LIMIT 1`)
+    .all(runId, protocol, afterSeq, afterSeq) as unknown as FullRow[];
+  const later = db
+    .prepare(`SELECT ${FULL} FROM segments WHERE run_id = ? AND protocol = ? AND segments.seq_from > ?
+      ORDER BY segments.seq_from`)
+    .iterate(runId, protocol, afterSeq) as Iterable<FullRow>;
+  const found: StoredSegment[] = [];
   let bytes = 0;
-  for (const { seq_from, seq_to, ts_from, ts_to, ...packed } of rows) {
-    const body = toBuffer(unpackBody(packed));
-    bytes += body.length;
-    if (bytes > maxBytes && segments.length > 0) break;
-    segments.push({ seq_from, seq_to, ts_from, ts_to, body });
+  for (const piece of flushesIn(containing, later, recentSegments(flushes, protocol))) {
+    if (piece.seq_from <= afterSeq) continue;
+    bytes += piece.body.length;
+    if (bytes > maxBytes && found.length > 0) break;
+    found.push(piece);
   }
-  return segments;
+  return found;
 }
 
-export function recomputeDigest(db: Database, runId: string): string {
-  const bodies = db
-    .prepare(`SELECT body, ${PACKED} FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY seq_from`)
-    .iterate(runId) as Iterable<PackedBody>;
+function* flushesIn(
+  containing: Iterable<FullRow>,
+  later: Iterable<FullRow>,
+  recent: readonly StoredSegment[],
+): Generator<StoredSegment> {
+  let lastSeq = 0;
+  for (const rows of [containing, later])
+    for (const row of rows) {
+      yield* split(row);
+      lastSeq = row.seq_to;
+    }
+  for (const piece of recent) if (piece.seq_to > lastSeq) yield piece;
+}
+
+export function recomputeDigest(source: JournalSource, runId: string): string {
+  const flushes = source.recent.flushesOf(runId);
+  const rows = source.db
+    .prepare(`SELECT ${FULL} FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY segments.seq_from`)
+    .iterate(runId) as Iterable<FullRow>;
   let digest = FIRST_DIGEST;
-  for (const body of bodies) digest = nextDigest(digest, unpackBody(body));
+  for (const { body } of flushesIn([], rows, recentSegments(flushes, 'rasp'))) digest = nextDigest(digest, body);
   return digest;
+}
+
+function split({ flushes, body, packed, ...range }: FullRow): StoredSegment[] {
+  return splitFlushes({ ...range, body: unpackBody({ body, packed }) }, flushes);
 }

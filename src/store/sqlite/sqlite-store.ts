@@ -2,6 +2,8 @@
 import type { EngineSessionHandle } from '../../run/session-handle.js';
 import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
 import { toTimestamp } from '../../kernel/clock.js';
+import type { Message } from '../../kernel/message.js';
+import { invariant } from '../../kernel/invariant.js';
 import { tombstoneOf, UNTRACED } from '../audit.js';
 import { FIRST_DIGEST } from '../digest.js';
 import {
@@ -29,7 +31,7 @@ import {
   type SegmentRange,
   type Store,
 } from '../store.js';
-import { rowsOf } from '../row-changes.js';
+import { rowsOf, type RowChanges } from '../row-changes.js';
 import { appendAudit } from './access.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import {
@@ -40,7 +42,7 @@ import {
   nextDeliveryAt,
   finishDelivery,
 } from './deliveries.js';
-import { listByPrefix, listByTail, listPending, listRunIds, listRuns, nextDecision } from './list-rows.js';
+import { listByPrefix, listByTail, listPending, listRunIds, nextDecision, selectRunRows } from './list-rows.js';
 import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
 import type { Database, Statement } from './open-database.js';
@@ -50,12 +52,16 @@ import {
   prepareReadLines,
   readSegments,
   recomputeDigest,
+  type JournalSource,
   type ReadJournal,
   type ReadLines,
 } from './read-journal.js';
 import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
+import { GroupWriter, isSmall, type SmallAppend } from './recent/group-writer.js';
+import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
+import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 import type { CheckFiles } from './watch-files.js';
 import { findAtWork, findAtWorkIn, findInHome } from './find-runs.js';
 import { insertInteraction, resolveInteraction, setColumns, setHandle } from './change-rows.js';
@@ -78,22 +84,31 @@ export class SqliteStore implements Store {
   readonly #append: AppendJournal;
   readonly #read: ReadJournal;
   readonly #readLines: ReadLines;
+  // The small flushes that are not in segments yet. Only a writer has #groups.
+  readonly #recent: RecentView;
+  readonly #source: JournalSource;
+  readonly #groups: GroupWriter | null;
   readonly #writes: Writes;
   readonly #selectState: Statement;
   readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
+  #isMerging = false;
 
   readonly checkUsable: CheckFiles;
 
-  // The database is open and migrated. `checkFiles` runs before anything is acknowledged.
-  constructor(db: Database, checkFiles: CheckFiles = () => {}) {
+  // The database is open and migrated. Only the process that writes to it has loaded the groups; it alone may call
+  // methods that write. `checkFiles` runs before anything is acknowledged.
+  constructor(db: Database, groups: LoadedGroups | null, checkFiles: CheckFiles = () => {}) {
     this.checkUsable = checkFiles;
     this.#db = db;
+    this.#groups = groups && new GroupWriter(db, groups);
+    this.#recent = this.#groups ?? new GroupReader(db);
+    this.#source = { db, recent: this.#recent };
     this.#append = prepareAppend(db);
-    this.#read = prepareRead(db);
-    this.#readLines = prepareReadLines(db);
-    this.#writes = new Writes(db, checkFiles);
-    this.summaries = new SqliteSummaries(db);
+    this.#read = prepareRead(db, this.#recent);
+    this.#readLines = prepareReadLines(db, this.#recent);
+    this.#writes = new Writes(db, checkFiles, this.#groups ?? undefined);
+    this.summaries = new SqliteSummaries(db, this.#recent);
     this.#selectState = db.prepare(
       'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +
         'FROM runs WHERE run_id = ?',
@@ -113,7 +128,7 @@ export class SqliteStore implements Store {
           return {
             created: false,
             reason: 'known',
-            run: toRun(known),
+            run: this.#toRun(known),
             sameRequest: known.request_digest === run.request_digest,
           };
         const { queued } = this.#db.prepare(`SELECT COUNT(*) AS queued FROM runs WHERE status = 'queued'`).get() as {
@@ -186,9 +201,12 @@ export class SqliteStore implements Store {
     deliveries = [],
   }: RunAppend): Promise<AppendOutcome> {
     const rows = rowsOf(before, after);
+    if (lines && isSmall(lines) && epoch === undefined && !create && deliveries.length === 0 && !changesRows(rows))
+      return this.#appendSmall({ run_id: runId, expect, now, status: before.status, lines }, rows?.reached);
     let isCreated = false;
     return this.#writes.add(
       (): AppendOutcome => {
+        this.#groups?.merge(runId);
         const run = this.#selectState.get(runId) as StateRow | undefined;
         if (!run) return { committed: false, reason: 'unknown_run' };
         if (run.epoch !== expect.epoch) return { committed: false, reason: 'epoch' };
@@ -226,6 +244,45 @@ export class SqliteStore implements Store {
     );
   }
 
+  #appendSmall(small: SmallAppend, reached: RunState | undefined): Promise<AppendOutcome> {
+    const { run_id: runId, lines } = small;
+    return this.#writes.add(
+      (): AppendOutcome => this.#writer().append(small),
+      ({ committed }, ms) => {
+        if (committed) this.#tell({ run_id: runId, journal: lines, status: reached, origin: 'here', ms });
+        this.#mergeSoon();
+      },
+      bytesOf(lines),
+    );
+  }
+
+  #writer(): GroupWriter {
+    invariant(this.#groups, 'only the writer of a data directory stores events');
+    return this.#groups;
+  }
+
+  // Merges in transactions of their own, so that the flushes of other runs do not wait.
+  #mergeSoon(): void {
+    if (this.#isMerging || !this.#writer().isFull) return;
+    this.#isMerging = true;
+    const merging = this.#writes.add(() => this.#writer().mergeOldest());
+    // After a failure, the next flush tries again. Nothing is lost: the flushes stay in their groups.
+    void merging
+      .catch(() => {})
+      .finally(() => {
+        this.#isMerging = false;
+      });
+  }
+
+  findGroupDamage(): Message[] {
+    return [...loadGroups(this.#db).damaged];
+  }
+
+  // Merges all recent flushes.
+  async mergeAll(): Promise<void> {
+    await this.#writes.add(() => this.#writer().mergeAll());
+  }
+
   onCommitted(listener: CommitListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -254,6 +311,7 @@ export class SqliteStore implements Store {
   deleteRun(runId: string, { damaged = false, trace = UNTRACED }: DeleteRunOptions = {}): Promise<DeleteOutcome> {
     return this.#writes.add(
       (): DeleteOutcome => {
+        this.#groups?.merge(runId);
         const run = this.#db
           .prepare('SELECT request_id, status, cwd, home, continues, rasp_seq, digest FROM runs WHERE run_id = ?')
           .get(runId) as Deletable | undefined;
@@ -283,7 +341,7 @@ export class SqliteStore implements Store {
   }
 
   salvageRun(runId: string): Promise<SalvagedRun | null> {
-    return salvageRun(this.#db, this, runId);
+    return salvageRun(this.#db, this, { runId, newest: this.#recent.newestOf(runId) });
   }
 
   async findInHome(home: string, except: string): Promise<string | null> {
@@ -296,16 +354,20 @@ export class SqliteStore implements Store {
 
   async loadRequest(requestId: string): Promise<{ run: RunRecord; digest: string } | null> {
     const row = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(requestId) as RunRow | undefined;
-    return row ? { run: toRun(row), digest: row.request_digest } : null;
+    return row ? { run: this.#toRun(row), digest: row.request_digest } : null;
   }
 
   #loadRun(runId: string): RunRecord | null {
     const row = this.#db.prepare('SELECT * FROM runs WHERE run_id = ?').get(runId) as RunRow | undefined;
-    return row ? toRun(row) : null;
+    return row ? this.#toRun(row) : null;
+  }
+
+  #toRun(row: RunRow): RunRecord {
+    return toRun(withRecentHeads(row, this.#recent.newestOf(row.run_id)));
   }
 
   async listRuns(filter: RunFilter): Promise<RunRecord[]> {
-    return listRuns(this.#db, filter);
+    return selectRunRows(this.#db, filter).map((row) => this.#toRun(row));
   }
 
   async listRunIds(filter: RunFilter): Promise<string[]> {
@@ -431,15 +493,15 @@ export class SqliteStore implements Store {
   }
 
   async listSegments(runId: string, protocol: Protocol): Promise<SegmentRange[]> {
-    return listSegments(this.#db, runId, protocol);
+    return listSegments(this.#source, runId, protocol);
   }
 
   async readSegments(...[runId, protocol, afterSeq, maxBytes]: Parameters<Store['readSegments']>) {
-    return readSegments(this.#db, runId, protocol, { afterSeq, maxBytes });
+    return readSegments(this.#source, runId, protocol, { afterSeq, maxBytes });
   }
 
   async recomputeDigest(runId: string): Promise<string> {
-    return recomputeDigest(this.#db, runId);
+    return recomputeDigest(this.#source, runId);
   }
 
   async nextDelivery(now: number, except: readonly string[] = []): Promise<Delivery | null> {
@@ -470,4 +532,11 @@ export class SqliteStore implements Store {
 
 function bytesOf(journal: JournalFlush | undefined): number {
   return (journal?.rasp.bytes.length ?? 0) + (journal?.fcmp?.bytes.length ?? 0);
+}
+
+// An edge that leads back to the same state changes no row.
+function changesRows(rows: RowChanges | null): boolean {
+  if (rows === null) return false;
+  const { run, handle, asked, resolved, turn } = rows;
+  return Object.keys(run).length > 0 || [handle, asked, resolved, turn].some((change) => change !== null);
 }

@@ -14,14 +14,26 @@ interface Write {
   readonly fail: (error: unknown) => void;
 }
 
+// What the writes of a transaction have in common.
+export interface Participant {
+  // Called at the end of the transaction, within it.
+  store(): void;
+  committed(): void;
+  rolledBack(): void;
+}
+
+const NOBODY: Participant = { store: () => {}, committed: () => {}, rolledBack: () => {} };
+
 export class Writes {
   readonly #db: Database;
   readonly #checkFiles: CheckFiles;
+  readonly #participant: Participant;
   #waiting: Write[] = [];
 
-  constructor(db: Database, checkFiles: CheckFiles = () => {}) {
+  constructor(db: Database, checkFiles: CheckFiles = () => {}, participant = NOBODY) {
     this.#db = db;
     this.#checkFiles = checkFiles;
+    this.#participant = participant;
   }
 
   // The work is synchronous and either does all of its part or throws; it is done again where others kept it from being
@@ -73,14 +85,17 @@ export class Writes {
     let results: unknown[];
     try {
       results = group.map(({ work }) => work());
+      this.#participant.store();
       this.#db.exec('COMMIT');
     } catch (error) {
       rollback(this.#db);
+      this.#participant.rolledBack();
       const half = group.length >> 1;
       if (half === 0) return group[0]?.fail(error);
       this.#write(group.slice(0, half));
       return this.#write(group.slice(half));
     }
+    this.#participant.committed();
     // A commit into deleted files is not acknowledged.
     try {
       this.#checkFiles();

@@ -1,0 +1,67 @@
+// Writes recent flushes into the segments of their run. A segment remembers where each flush ends, because the digest
+// of a journal is chained flush by flush.
+import type { Protocol } from '../../store.js';
+import type { Database } from '../open-database.js';
+import { packBody } from '../pack-body.js';
+import type { RecentFlush } from './group-format.js';
+import { recentSegments } from './recent-flushes.js';
+
+// A larger segment would make a reader of one event read too much.
+const MOST_BYTES = 512 * 1024;
+// Compressing a smaller segment costs more than it saves.
+const LEAST_PACKED_BYTES = 2 * 1024;
+
+export type MergeFlushes = (flushes: readonly RecentFlush[]) => void;
+
+// Call it only inside a transaction. The flushes are all of one run, and continue its segments.
+export function prepareMerge(db: Database): MergeFlushes {
+  const insert = db.prepare(`INSERT INTO segments
+    (run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, packed, flushes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const update = db.prepare(
+    'UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ?, updated_at = ? WHERE run_id = ?',
+  );
+  const add = (runId: string, protocol: Protocol, flushes: readonly RecentFlush[]): void => {
+    const parts = recentSegments(flushes, protocol);
+    const [first] = parts;
+    const last = parts.at(-1);
+    if (!first || !last) return;
+    const { body, packed } = packBody(Buffer.concat(parts.map((part) => part.body)), LEAST_PACKED_BYTES);
+    const counts = parts.map(({ seq_from: from, seq_to: to }) => to - from + 1);
+    insert.run(
+      runId,
+      protocol,
+      first.seq_from,
+      last.seq_to,
+      Math.min(...parts.map(({ ts_from: ts }) => ts)),
+      last.ts_to,
+      body,
+      packed,
+      counts.length > 1 ? JSON.stringify(counts) : null,
+    );
+  };
+  return (flushes) => {
+    const last = flushes.at(-1);
+    if (!last) return;
+    for (const part of cutParts(flushes)) {
+      add(last.runId, 'rasp', part);
+      add(last.runId, 'fcmp', part);
+    }
+    const { rasp_seq: raspSeq, fcmp_seq: fcmpSeq, ts, digest } = last.heads;
+    update.run(raspSeq, fcmpSeq, ts, digest, last.now, last.runId);
+  };
+}
+
+function* cutParts(flushes: readonly RecentFlush[]): Generator<readonly RecentFlush[]> {
+  let part: RecentFlush[] = [];
+  let bytes = 0;
+  for (const flush of flushes) {
+    bytes += flush.journal.rasp.bytes.length;
+    if (bytes > MOST_BYTES && part.length > 0) {
+      yield part;
+      part = [];
+      bytes = flush.journal.rasp.bytes.length;
+    }
+    part.push(flush);
+  }
+  if (part.length > 0) yield part;
+}
