@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
+import { array, assert, asyncProperty, constantFrom, integer, tuple } from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DamagedDataError } from '../../src/kernel/stored-json.js';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
@@ -73,6 +73,16 @@ async function append(store: Store, runId: string, edit: RowEdit = {}): Promise<
 
 const next = ({ heads }: RunRecord, count = 2): JournalFlush =>
   flush(heads.rasp_seq + 1, count, heads.fcmp_seq + 1, Math.max(heads.ts, T0) + 1);
+
+const large = (run: RunRecord): JournalFlush => next(run, 250);
+
+async function storeThree(): Promise<void> {
+  const store = await open();
+  for (const number of [1, 2]) await create(store, number);
+  for (const id of ['run_0001', 'run_0002', 'run_0001'])
+    await append(store, id, { journal: next((await store.loadRun(id)) as RunRecord) });
+  await close();
+}
 
 // Everything that a reader can know of a journal, in four ways that must agree.
 async function readAll(store: Store, run: RunRecord) {
@@ -198,8 +208,6 @@ test('numbers of groups are never used again, so that a reader misses none', asy
 });
 
 describe('limits', () => {
-  const large = (run: RunRecord): JournalFlush => next(run, 250);
-
   test('a flush that is large enough to be compressed is a segment at once', async () => {
     const store = await open();
     const run = await create(store, 1);
@@ -241,14 +249,6 @@ describe('limits', () => {
 });
 
 describe('damage', () => {
-  async function storeThree(): Promise<void> {
-    const store = await open();
-    for (const number of [1, 2]) await create(store, number);
-    for (const id of ['run_0001', 'run_0002', 'run_0001'])
-      await append(store, id, { journal: next((await store.loadRun(id)) as RunRecord) });
-    await close();
-  }
-
   test.each([
     ['cut off', `UPDATE event_groups SET body = substr(body, 1, 20) WHERE group_id = 1`],
     ['empty', `UPDATE event_groups SET body = x'7b7d0a' WHERE group_id = 1`],
@@ -295,15 +295,15 @@ describe('damage', () => {
 type Step = 'small' | 'large' | 'change' | 'merge' | 'restart' | 'stale' | 'together';
 
 test('any sequence of writes, merges and restarts gives every reader the same journal', async () => {
-  const steps = fc.array(
-    fc.tuple(
-      fc.constantFrom<Step>('small', 'small', 'small', 'large', 'change', 'merge', 'restart', 'stale', 'together'),
-      fc.integer({ min: 1, max: 3 }),
+  const steps = array(
+    tuple(
+      constantFrom<Step>('small', 'small', 'small', 'large', 'change', 'merge', 'restart', 'stale', 'together'),
+      integer({ min: 1, max: 3 }),
     ),
     { maxLength: 25 },
   );
-  await fc.assert(
-    fc.asyncProperty(steps, async (sequence) => {
+  await assert(
+    asyncProperty(steps, async (sequence) => {
       rmSync(dir, { recursive: true, force: true });
       let store = await open();
       for (const number of [1, 2, 3]) await create(store, number);

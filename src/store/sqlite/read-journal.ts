@@ -123,15 +123,15 @@ export function readSegments(
     .prepare(`SELECT ${FULL} FROM segments WHERE run_id = ? AND protocol = ? AND segments.seq_from > ?
       ORDER BY segments.seq_from`)
     .iterate(runId, protocol, afterSeq) as Iterable<FullRow>;
-  const found: StoredSegment[] = [];
+  const page: StoredSegment[] = [];
   let bytes = 0;
   for (const piece of flushesIn(containing, later, recentSegments(flushes, protocol))) {
     if (piece.seq_from <= afterSeq) continue;
     bytes += piece.body.length;
-    if (bytes > maxBytes && found.length > 0) break;
-    found.push(piece);
+    if (bytes > maxBytes && page.length > 0) break;
+    page.push(piece);
   }
-  return found;
+  return page;
 }
 
 function* flushesIn(

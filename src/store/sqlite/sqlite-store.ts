@@ -1,11 +1,8 @@
 // The store in one SQLite file. Reads are synchronous; writes of one event-loop tick are committed together.
 import type { EngineSessionHandle } from '../../run/session-handle.js';
-import { isTerminal, STATES, type RunState } from '../../run/statechart.js';
-import { toTimestamp } from '../../kernel/clock.js';
+import { STATES, type RunState } from '../../run/statechart.js';
 import type { Message } from '../../kernel/message.js';
 import { invariant } from '../../kernel/invariant.js';
-import { tombstoneOf, UNTRACED } from '../audit.js';
-import { FIRST_DIGEST } from '../digest.js';
 import {
   EMPTY_JOURNAL,
   type AppendOutcome,
@@ -32,16 +29,8 @@ import {
   type Store,
 } from '../store.js';
 import { rowsOf, type RowChanges } from '../row-changes.js';
-import { appendAudit } from './access.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
-import {
-  countDeliveries,
-  forgetGivenUp,
-  insertDelivery,
-  nextDelivery,
-  nextDeliveryAt,
-  finishDelivery,
-} from './deliveries.js';
+import { countDeliveries, insertDelivery, nextDelivery, nextDeliveryAt, finishDelivery } from './deliveries.js';
 import { listByPrefix, listByTail, listPending, listRunIds, nextDecision, selectRunRows } from './list-rows.js';
 import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
@@ -58,20 +47,16 @@ import {
 } from './read-journal.js';
 import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { salvageRun } from './salvage-run.js';
-import { insertTurn, keepTurns, sumTurns } from './turn-counts.js';
+import { insertTurn, sumTurns } from './turn-counts.js';
 import { GroupWriter, isSmall, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 import type { CheckFiles } from './watch-files.js';
 import { findAtWork, findAtWorkIn, findInHome } from './find-runs.js';
+import { deleteRun, insertRun } from './run-rows.js';
 import { insertInteraction, resolveInteraction, setColumns, setHandle } from './change-rows.js';
 import { Writes } from './writes.js';
 
-type Deletable = Pick<RunRow, 'request_id' | 'status' | 'rasp_seq' | 'digest'> & {
-  readonly cwd: string | null;
-  readonly home: string | null;
-  readonly continues: number;
-};
 type StateRow = Pick<
   RunRow,
   'run_id' | 'request_id' | 'status' | 'epoch' | 'cancel_requested_json' | keyof JournalHeads
@@ -151,41 +136,7 @@ export class SqliteStore implements Store {
   }
 
   #insertRun(run: NewRun): void {
-    this.#db
-      .prepare(`INSERT INTO runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues,
-        status, attempt_number, epoch, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest, crashes)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 1, 0, ?, ?, ?, 0, 0, 0, ?, COALESCE((SELECT crashes FROM runs
-        WHERE run_id = ?), 0))`)
-      .run(
-        run.run_id,
-        run.request_id,
-        run.request_digest,
-        run.spec.engine,
-        JSON.stringify(run.spec),
-        run.spec.cwd,
-        run.spec.home,
-        Number(run.spec.continue_from !== undefined),
-        run.created_at,
-        run.created_at,
-        run.created_at,
-        FIRST_DIGEST,
-        run.crashes_of ?? null,
-      );
-    for (const [key, value] of Object.entries(run.spec.labels))
-      this.#db.prepare('INSERT INTO run_labels (run_id, key, value) VALUES (?, ?, ?)').run(run.run_id, key, value);
-    // The database of a predecessor may have a row for this request, of a run that was never stored here: the new run
-    // replaces it.
-    this.#db
-      .prepare(
-        'INSERT OR REPLACE INTO request_interactive_runtime (request_id, effective_session_timeout_sec, ' +
-          'session_handle_json, updated_at) VALUES (?, ?, ?, ?)',
-      )
-      .run(
-        run.request_id,
-        run.session_timeout_sec,
-        run.handle === null ? null : JSON.stringify(run.handle),
-        toTimestamp(run.created_at),
-      );
+    insertRun(this.#db, run);
     this.#setHeads(run.run_id, this.#append(run.run_id, EMPTY_JOURNAL, run.journal), run.created_at);
   }
 
@@ -307,30 +258,11 @@ export class SqliteStore implements Store {
     this.#updateHeads.run(heads.rasp_seq, heads.fcmp_seq, heads.ts, heads.digest, now, runId);
   }
 
-  // Reads columns only: a run whose JSON is damaged can be deleted.
-  deleteRun(runId: string, { damaged = false, trace = UNTRACED }: DeleteRunOptions = {}): Promise<DeleteOutcome> {
+  deleteRun(runId: string, options: DeleteRunOptions = {}): Promise<DeleteOutcome> {
     return this.#writes.add(
       (): DeleteOutcome => {
         this.#groups?.merge(runId);
-        const run = this.#db
-          .prepare('SELECT request_id, status, cwd, home, continues, rasp_seq, digest FROM runs WHERE run_id = ?')
-          .get(runId) as Deletable | undefined;
-        if (!run) return 'unknown_run';
-        if (!damaged && !isTerminal(run.status)) return 'not_ended';
-        // Runs that continue it use its home and its session.
-        if (run.continues !== 1 && findInHome(this.#db, run.home, runId)) return 'session_in_use';
-        // A fork has its own home, but works in this folder.
-        if (run.cwd?.includes(runId) && findAtWork(this.#db, run.cwd, runId)) return 'session_in_use';
-        keepTurns(this.#db, runId);
-        this.#db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
-        this.#db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
-        forgetGivenUp(this.#db, runId);
-        appendAudit(this.#db, {
-          ...trace,
-          type: 'run.deleted',
-          body: tombstoneOf({ run_id: runId, rasp_seq: run.rasp_seq, digest: run.digest }),
-        });
-        return 'deleted';
+        return deleteRun(this.#db, runId, options);
       },
       (outcome, ms) => outcome === 'deleted' && this.#tell({ run_id: runId, deleted: true, origin: 'here', ms }),
     );

@@ -88,7 +88,7 @@ export class RecentFlushes {
 
   // Forgets the flushes of earlier groups.
   dropGroupsBefore(group: number): void {
-    for (const [runId, { flushes }] of [...this.#tails]) {
+    for (const [runId, { flushes }] of this.#tails) {
       const last = flushes.findLast((flush) => flush.group < group);
       if (last) this.drop(runId, last.heads.rasp_seq);
     }

@@ -26,7 +26,7 @@ export function splitFlushes(
     seq += count;
     // Bytes behind the last line belong to the last flush, so that nothing of a damaged body is left out.
     const piece = body.subarray(from, index === counts.length - 1 ? body.length : at);
-    return { ...segment, seq_from: seq - count, seq_to: seq - 1, body: piece };
+    return { seq_from: seq - count, seq_to: seq - 1, ts_from: segment.ts_from, ts_to: segment.ts_to, body: piece };
   });
 }
 
