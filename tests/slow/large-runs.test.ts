@@ -56,7 +56,8 @@ async function measure(site: Site, args: readonly string[], readBytes = Infinity
   const measured = { code, bytes, tail, peakMib: Math.round(peak / MIB), cpuMs };
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   console.info(
-    `parley ${args[0]}: ${seconds} s, ${cpuMs} ms of CPU, peak ${measured.peakMib} MiB, ${Math.round(bytes / MIB)} MiB printed`,
+    `parley ${args[0]}: ${seconds} s, ${cpuMs} ms of CPU, peak ${measured.peakMib} MiB, ` +
+      `${Math.round(bytes / MIB)} MiB printed`,
   );
   return measured;
 }
