@@ -33,7 +33,7 @@ export default async function benchLargeRuns() {
       console.log(`  ${'idle server'.padEnd(26)} ${describe(idle)}`);
       let peak = 0;
       const began = performance.now();
-      const stalls = await probe(server, async () => {
+      const meanwhile = await probe(server, async () => {
         const stop = everyLook(() => {
           for (const pid of checksOf(server.pid)) peak = Math.max(peak, peakOf(pid) ?? 0);
         });
@@ -41,12 +41,11 @@ export default async function benchLargeRuns() {
         stop();
         if (!ok) throw new Error(`run ${id} does not verify`);
       });
-      console.log(
-        `  ${'verify over HTTP'.padEnd(26)} ${seconds(performance.now() - began)}, peak ${mib(peak)}; ${describe(stalls)}`,
-      );
+      const ms = performance.now() - began;
+      console.log(`  ${'verify over HTTP'.padEnd(26)} ${seconds(ms)}, peak ${mib(peak)}; ${describe(meanwhile)}`);
       for (const args of [['show'], ['replay'], ['replay', '--print'], ['watch', '--no-follow']]) {
-        const { ms } = await runCommand([...args, id], env, HEAD_LINES);
-        console.log(`  ${`${args.join(' ')} | head -${HEAD_LINES}`.padEnd(26)} ${seconds(ms)}`);
+        const head = await runCommand([...args, id], env, HEAD_LINES);
+        console.log(`  ${`${args.join(' ')} | head -${HEAD_LINES}`.padEnd(26)} ${seconds(head.ms)}`);
       }
     }
   });
@@ -55,7 +54,8 @@ export default async function benchLargeRuns() {
 const describe = ({ longest, own, asked }) =>
   `longest answer of ${asked} to /healthz ${longest.toFixed(0)} ms, most CPU of the server in one ${own.toFixed(0)} ms`;
 
-// Asks /healthz while the work lasts. A long answer in which the server used little CPU shows that the machine was busy.
+// Asks /healthz while the work lasts. A long answer in which the server used little CPU shows that the machine was
+// busy.
 async function probe(server, work) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const probes = { asked: 0, longest: 0, own: 0 };

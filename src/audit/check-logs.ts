@@ -113,8 +113,8 @@ export class LogChecks {
     }
   }
 
-  // Hashes the logs. Call it once, before `finishHashes` and `finishCover`. Reads no more than was recorded, however large a
-  // log is now.
+  // Hashes the logs. Call it once, before `finishHashes` and `finishCover`. Reads no more than was recorded, however
+  // large a log is now.
   async measure(): Promise<void> {
     const total = this.#reads.reduce((sum, { bytes }) => sum + bytes, 0);
     let checked = 0;

@@ -13,8 +13,8 @@ export interface RunRows {
   readonly questions: readonly InteractionRecord[];
   readonly session: EngineSessionHandle | null;
   readonly counts: readonly ProfileTotals[];
-  // The last events that belong to these rows. Infinity for damaged data: events are stored that the heads of the run do
-  // not count.
+  // The last events that belong to these rows. Infinity for damaged data: events are stored that the heads of the run
+  // do not count.
   readonly lastSeqs: { readonly rasp: number; readonly fcmp: number };
 }
 

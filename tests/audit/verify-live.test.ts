@@ -1,5 +1,5 @@
-// A run that is written during its check is checked as it was when the check began: its writer cannot prolong the check,
-// and changed rows are loaded again together with the events that changed them.
+// A run that is written during its check is checked as it was when the check began: its writer cannot prolong the
+// check, and changed rows are loaded again together with the events that changed them.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';

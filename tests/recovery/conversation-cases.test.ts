@@ -84,7 +84,7 @@ test('a line that the conversation held back is in it after the run ended withou
   expect(failures).toEqual([]);
 });
 
-test('a line that the conversation held back is in it after the run ended because its logs are unreadable', async () => {
+test('a line that the conversation held back is in it after the run ended with unreadable logs', async () => {
   const run = await running('codex');
   await holdBack(run);
   // A folder in the place of the log.

@@ -89,7 +89,7 @@ test('a caller that asks for the progress gets every line', async () => {
   expect(await answer.text()).toBe(lines);
 });
 
-test('an error of the check is a refusal for a plain caller, and a line for one that asks for the progress', async () => {
+test('an error of the check is a refusal for a plain caller, and a line among others', async () => {
   const lines = line(WAITING) + line({ type: 'error', error: FAILED });
   const { verify } = await open((response) => void response.end(lines));
   const answer = await verify();

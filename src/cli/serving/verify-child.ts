@@ -1,6 +1,7 @@
 // The check of one run for a server, in its own process with a bounded heap, so that it neither blocks the event loop
 // of the server nor uses its memory. `verifyInChild` starts the process, `verifyOneRun` runs in it. The process prints
 // messages as JSON lines: its progress, and at the end the checks.
+import { constants, setPriority } from 'node:os';
 import type { Phrase } from '../../kernel/fill-template.js';
 import { phrase } from '../../messages/phrase.js';
 import { spawn } from 'node:child_process';
@@ -43,6 +44,7 @@ export function verifyInChild(
         stdio: ['pipe', 'pipe', 'ignore'],
         env: { ...io.env } as NodeJS.ProcessEnv,
       });
+      yieldCores(child.pid);
       const kill = (): void => void child.kill('SIGKILL');
       const cancelDeadline = io.timers.set(LONGEST_MS, kill);
       signal.addEventListener('abort', kill, { once: true });
@@ -71,6 +73,15 @@ export function verifyInChild(
           );
       });
     });
+}
+
+// The server and the engines have priority on a busy machine.
+function yieldCores(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // The process has exited, or the system does not allow it: the check only competes with others.
+  }
 }
 
 // parley verify-one: reads its assignment on stdin and prints its messages.

@@ -1,7 +1,8 @@
 // Forwards the check of a run to the host that has its files. A check may take minutes and wait before it, so it is
-// always forwarded with its progress, and only silence ends it. Callers that do not ask for the progress get the result.
-import type { Values } from '../../kernel/fill-template.js';
+// always forwarded with its progress, and only silence ends it. Callers that do not ask for the progress get only the
+// result.
 import { Readable } from 'node:stream';
+import type { Values } from '../../kernel/fill-template.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestErrorCode } from '../../contract/error-codes.js';
 import { RequestError, refusal } from '../../run/request-error.js';

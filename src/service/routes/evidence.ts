@@ -220,9 +220,9 @@ export async function evidenceRoutes({
         operationId: 'verifyRun',
         summary: 'Check that everything is as it was written',
         description:
-          'With progress=true the response is application/x-ndjson: lines of the type waiting while other checks run, ' +
-          'of the type progress while this one runs, then one line of the type result or error. The first line comes ' +
-          'at once, and another one at least every five seconds.',
+          'With progress=true the response is application/x-ndjson: lines of the type waiting while other checks ' +
+          'run, of the type progress while this one runs, then one line of the type result or error. The first line ' +
+          'comes at once, and another one at least every five seconds.',
         tags: ['evidence'],
         params,
         querystring: verifyQuery,

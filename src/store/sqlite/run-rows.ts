@@ -1,4 +1,4 @@
-// Inserts and deletes the rows of a run, within the transaction of the caller. Its journal is appended and merged apart.
+// Inserts and deletes the rows of a run, within the transaction of the caller, who also appends and merges its journal.
 import { toTimestamp } from '../../kernel/clock.js';
 import { isTerminal } from '../../run/statechart.js';
 import { tombstoneOf, UNTRACED } from '../audit.js';
