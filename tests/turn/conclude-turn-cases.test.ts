@@ -84,12 +84,14 @@ describe('the error of a turn', () => {
     const { error } = conclude({ evidence: FAILURE });
     expect(error?.message).toContain('overloaded');
     expect(error).not.toHaveProperty('details');
+    expect(conclude({ endedByUs: 'shutdown' }).error).not.toHaveProperty('values');
   });
 
   test('is at most 2000 characters long and holds no key', () => {
     const message = `${KEY} ${'x'.repeat(3000)}`;
     const { error } = conclude({ evidence: { failure: { kind: 'turn', message } } });
     expect(error?.message).not.toContain('a1B2a1B2');
+    expect(error?.values).toEqual({ reason: expect.stringMatching(/^\[redacted\] x{1900,2000}…$/) as string });
     const plain = conclude({ evidence: { failure: { kind: 'turn', message: 'x'.repeat(3000) } } }).error?.message;
     expect(plain?.replace('…', '')).toHaveLength(2000);
   });
