@@ -40,10 +40,10 @@ test('two hundred runs that ten hosts want at once go to one host each', async (
   await Promise.all(
     hosts.map(async (store) => {
       for (let mine: string[] = []; ;) {
-        const claimed = await store.claimQueued(3, mine);
-        if (claimed.length === 0) return;
-        claimed.push(...claimed);
-        mine = [...mine, ...claimed];
+        const batch = await store.claimQueued(3, mine);
+        if (batch.length === 0) return;
+        claimed.push(...batch);
+        mine = [...mine, ...batch];
       }
     }),
   );

@@ -33,38 +33,38 @@ const KINDS = [
   {
     file: 'ended/attempts/2/stdout.log',
     written: 'appended; on the disk before the state',
-    findings: ['hashes', 'cover'],
+    expected: ['hashes', 'cover'],
   },
   {
     file: 'ended/attempts/2/stderr.log',
     written: 'appended; on the disk before the state',
-    findings: ['hashes', 'cover'],
+    expected: ['hashes', 'cover'],
   },
-  { file: 'ended/rasp.jsonl', written: 'appended after the database', findings: [] },
-  { file: 'ended/fcmp.jsonl', written: 'appended after the database', findings: [] },
-  { file: 'ended/result.json', written: 'replaced; on the disk before the state', findings: ['result'] },
-  { file: 'ended/attempts/2/command.json', written: 'once; for people', findings: [] },
+  { file: 'ended/rasp.jsonl', written: 'appended after the database', expected: [] },
+  { file: 'ended/fcmp.jsonl', written: 'appended after the database', expected: [] },
+  { file: 'ended/result.json', written: 'replaced; on the disk before the state', expected: ['result'] },
+  { file: 'ended/attempts/2/command.json', written: 'once; for people', expected: [] },
   {
     file: 'waits/attempts/1/stdout.log',
     written: 'appended; on the disk before the state',
-    findings: ['hashes', 'cover'],
+    expected: ['hashes', 'cover'],
   },
-  { file: 'waits/rasp.jsonl', written: 'appended after the database', findings: [] },
+  { file: 'waits/rasp.jsonl', written: 'appended after the database', expected: [] },
   {
     file: 'cut/attempts/1/stdout.log',
     written: 'appended before the database; not synced while a turn runs',
-    findings: ['hashes', 'cover', 'conversation'],
+    expected: ['hashes', 'cover', 'conversation'],
   },
-  { file: 'cut/rasp.jsonl', written: 'appended after the database', findings: [] },
+  { file: 'cut/rasp.jsonl', written: 'appended after the database', expected: [] },
   {
     file: 'stays/agents/main/runtime/events.jsonl',
     written: 'appended; on the disk before the state',
-    findings: ['hashes', 'cover'],
+    expected: ['hashes', 'cover'],
   },
-  { file: 'stays/agents/main/runtime/requests.jsonl', written: 'appended before it is sent; never read', findings: [] },
-  { file: 'stays/agents/main/session.json', written: 'replaced', findings: [] },
-  { file: 'stays/fcmp.jsonl', written: 'appended after the database', findings: [] },
-  { file: 'writer.json', written: 'replaced; for people', findings: [] },
+  { file: 'stays/agents/main/runtime/requests.jsonl', written: 'appended before it is sent; never read', expected: [] },
+  { file: 'stays/agents/main/session.json', written: 'replaced', expected: [] },
+  { file: 'stays/fcmp.jsonl', written: 'appended after the database', expected: [] },
+  { file: 'writer.json', written: 'replaced; for people', expected: [] },
 ] as const;
 
 type Name = 'ended' | 'waits' | 'cut' | 'stays';
@@ -155,7 +155,7 @@ const STATES: Readonly<Record<Name, string>> = {
   stays: 'waiting_user',
 };
 
-describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, findings }) => {
+describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, expected }) => {
   test.each(TEARS)('%s', async (how, tear) => {
     const whole = readBytes(pathOf(original, file));
     for (const at of placesIn(whole, file.length + how.length)) {
@@ -169,7 +169,7 @@ describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, finding
         const findings = await findingsOf(bench, ids[name]);
         if (findings.length === 0) continue;
         torn.push(name);
-        expect(findings, `${name}: ${where}`).toEqual(expect.arrayContaining(findings));
+        expect(expected, `${name}: ${where}`).toEqual(expect.arrayContaining(findings));
       }
       // No other file is reported.
       expect(
@@ -177,7 +177,7 @@ describe.each(KINDS)(`$file, which is $written (seed ${SEED})`, ({ file, finding
         where,
       ).toEqual([]);
       // Missing evidence is detected and reported.
-      if (findings.length > 0 && !file.startsWith('cut/')) expect(torn, where).toHaveLength(1);
+      if (expected.length > 0 && !file.startsWith('cut/')) expect(torn, where).toHaveLength(1);
       figures.add(how === 'cut' ? 'cuts' : 'zero-filled ends');
       if (torn.length > 0) figures.add('losses told');
       await bench.close();
@@ -225,8 +225,8 @@ test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SE
     cpSync(before, copy, { recursive: true });
     writeFileSync(join(copy, wal), tear(written, at));
     const data = await openDataDir(join(copy, 'data'), { pid: process.pid });
-    const run = await data.store.loadRun(ids.waits);
-    expect({ ...run, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({
+    const stored = await data.store.loadRun(ids.waits);
+    expect({ ...stored, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({
       ...run,
       cancel_requested: null,
       updated_at: 0,
