@@ -225,8 +225,8 @@ test.each(TEARS)(`the log of the database, %s in its last transaction (seed ${SE
     cpSync(before, copy, { recursive: true });
     writeFileSync(join(copy, wal), tear(written, at));
     const data = await openDataDir(join(copy, 'data'), { pid: process.pid });
-    const run = await data.store.loadRun(ids.waits);
-    expect({ ...run, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({
+    const stored = await data.store.loadRun(ids.waits);
+    expect({ ...stored, cancel_requested: null, updated_at: 0 }, `cut at ${at}`).toEqual({
       ...run,
       cancel_requested: null,
       updated_at: 0,
