@@ -17,7 +17,8 @@ import { texts } from '../language/language.js';
 const POLL_MS = 50;
 // After this many polls without news, an incomplete word is shown as it is.
 const QUIET_LOOKS = 3;
-const PAGE = 500;
+// A page is bounded in events and in size, because it is rendered at once.
+const PAGE = { limit: 500, maxChars: 1_000_000 };
 
 type Stop = 'waiting' | 'ended' | 'lost' | 'left';
 
@@ -89,7 +90,7 @@ export class Follower {
         runId,
         protocol,
         afterSeq: this.#seq,
-        limit: PAGE,
+        ...PAGE,
         head: headOf(run, protocol),
       });
       const damage = new DamageReport(protocol, this.#io);
