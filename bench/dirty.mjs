@@ -16,11 +16,10 @@ export default {
   ids: ['B9'],
   title: `A turn of ${EVENTS.toLocaleString('en')} good lines among broken ones`,
   description:
-    'Every hundredth line is broken, some with invalid UTF-8; chunks end within characters; one line has 8 MB; ' +
-    'stderr has noise. Bytes unaccounted: the bytes that the engine reports as printed, minus those that the ' +
-    'raw_refs of the events cover, each byte once; only for Parley, because the others keep no such record. ' +
-    'sandbox-agent does not have to be fast: the engine pauses after every ten lines, so that no loss is due to ' +
-    'its buffer of 1,024.',
+    'Every hundredth line is broken, some with invalid UTF-8. Chunks end in the middle of characters, one line has ' +
+    '8 MB, and stderr has noise. Bytes unaccounted are bytes that the engine printed and no event covers (raw_refs); ' +
+    'only Parley records them. The engine pauses after every ten lines, so that the buffer of sandbox-agent (1,024) ' +
+    'cannot be the reason for a loss.',
   figures: {
     'turns lost': { better: 'less', right: 0 },
     'good lines lost': { better: 'less', right: 0 },

@@ -148,7 +148,7 @@ export const REQUEST_MESSAGES = {
   "INVALID_ARGUMENT.last_event_id": "The header Last-Event-ID takes the seq of an event, a whole number, not {value}.",
   "INVALID_ARGUMENT.cursor": "The cursor is not one that this server returned.",
   "INVALID_ARGUMENT.attempt": "Run {run} has {last} turns, so there is no turn {attempt}.",
-  "INVALID_ARGUMENT.byte_range": "There are {size} bytes; {from} to {to} is not within them.",
+  "INVALID_ARGUMENT.byte_range": "The file has {size} bytes, so it has no bytes {from} to {to}.",
   "INVALID_ARGUMENT.code_or_token": "Send exactly one of code and token.",
   "INVALID_ARGUMENT.token_invalid": "There is no valid token named \"{name}\". List them: parley token ls",
   "INVALID_ARGUMENT.database_url": "The address of a database looks like postgresql://user:password@host:5432/name.",

@@ -42,7 +42,8 @@ const MAX_WAITING_LINES = 100;
 export interface ViewOptions {
   // true: pieces of messages are written as they arrive. false: each message is written when it is complete.
   readonly live: boolean;
-  // How many lines of an approval are shown, if the caller shows the rest.
+  // The number of lines of an approval to show first; the caller shows the rest page by page. Without it, all lines are
+  // shown.
   readonly firstPage?: () => number;
   // Shows the engine's own output and warnings line by line instead of one summary per turn.
   readonly details?: boolean;

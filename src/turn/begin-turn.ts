@@ -1,4 +1,5 @@
-// The start of a turn as a change of state, and the ends of turns that need no engine or never got one.
+// Starts a turn, which is a change of state. Also ends runs that need no engine any more, or never got one: the run
+// crashed its host twice, could not start, was finished by a person, or failed by an internal error.
 import { isDiskFull } from '../files/disk-full.js';
 import { clip, redact } from '../kernel/redact.js';
 import { NO_FACTS } from '../run/guards.js';

@@ -269,7 +269,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
   {
     kind: 'setting',
     value: { engines: { codex: { path: '/x' } } },
-    english: 'config.json: There is no "path" in engines.codex; there is bin.',
+    english: 'config.json: There is no "path" in engines.codex; the only name there is bin.',
     chinese: 'config.json：engines.codex 中没有 "path"；只有 bin。',
   },
   {

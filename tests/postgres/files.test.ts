@@ -245,7 +245,7 @@ test('verify --all checks the local files and reports how many are elsewhere', a
     ]);
   const [there, here] = [await verify('a'), await verify('b')];
   expect([there, here].map((each) => [each.code, lines(each), each.stderr])).toEqual([
-    [0, 2, '1 run has its files on another host, or none, and was not checked\n'],
-    [0, 1, '2 runs have their files on another host, or none, and were not checked\n'],
+    [0, 2, '1 run was not checked: its files are on another host or missing\n'],
+    [0, 1, '2 runs were not checked: their files are on another host or missing\n'],
   ]);
 });

@@ -40,7 +40,7 @@ test('settings: none is the default, known ones are taken, anything else is refu
     ['{"cluster":[]}', /cluster cannot be an empty list: it takes an object\./],
     ['{"shutdown_grace_sec":3601}', /shutdown_grace_sec cannot be 3601: the most is 3600\./],
     ['{"cluster":{"lease":1}}', /There is no "lease" in cluster; (?:did you mean|there are)/],
-    ['{"engines":{"codex":{"path":"/x"}}}', /There is no "path" in engines.codex; there is bin/],
+    ['{"engines":{"codex":{"path":"/x"}}}', /There is no "path" in engines.codex; the only name there is bin/],
     ['{"env_passthrough":["*"]}', /env_passthrough\[0\] cannot be "\*": it takes the name of an environment variable/],
     ['{"recovery":{"queued":"later"}}', /recovery\.queued cannot be "later": it takes "fail" or "requeue"/],
   ] as const) {
@@ -93,7 +93,7 @@ test('settings: all problems are reported, each as a sentence of its own', async
   });
   expect(problems.map(textOf)).toEqual([
     'There is no setting "slot". Did you mean "slots"?',
-    'There is no "path" in engines.codex; there is bin.',
+    'There is no "path" in engines.codex; the only name there is bin.',
     'slots cannot be 0: the least is 1.',
     'defaults.mode cannot be "ask": it takes "auto" or "interactive".',
     expect.stringMatching(/^defaults\.model\.codex cannot be "--version": it takes a model name: /),

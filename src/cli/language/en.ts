@@ -14,7 +14,6 @@ const SAY = {
     canceled: 'canceled',
   },
   overdue: (status: string) => `${status} (overdue)`,
-  // What a person can do about a failed run before a retry, by error code.
   stillWorking: 'The agent is still working.',
   stillWorkingChoices: '[l]eave it running, [c]ancel it, or Enter to continue watching',
   questionWaits: 'The question is waiting for you.',
@@ -86,8 +85,8 @@ const SAY = {
   checkedNone: '0 runs checked: none has its files here.',
   filesElsewhere: (count: number) =>
     count === 1
-      ? '1 run has its files on another host, or none, and was not checked'
-      : `${count} runs have their files on another host, or none, and were not checked`,
+      ? '1 run was not checked: its files are on another host or missing'
+      : `${count} runs were not checked: their files are on another host or missing`,
   noRunsToCheck: (path: string) => `no runs in ${path}`,
   replayed: (rebuilt: number, observed: number) =>
     `${rebuilt} events of the conversation rebuilt from ${observed} observed events: identical to the stored ` +

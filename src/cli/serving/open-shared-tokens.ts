@@ -41,7 +41,8 @@ function ownOperator({ path, cluster, clock }: SharedPlace, io: Io): OwnOperator
   };
 }
 
-// Never rejects: a problem with the own token must not keep changes of other tokens from being read.
+// Never rejects: if the operator token of this host cannot be registered, changes to other tokens must still be read.
+// Repeated failures are reported once, until it succeeds again.
 function onceReported(work: () => Promise<void>, onProblem: (error: unknown) => void): () => Promise<void> {
   let isReported = false;
   return async () => {

@@ -24,7 +24,8 @@ export function lookForLogin(engine: Pick<Engine, 'home'>, user: User): LoginSta
   return { by, isMissing: by === null && engine.home.howToLogIn !== '' && !hasOwnProvider(engine, user) };
 }
 
-// Returns a key that people store under another variable, under the variable that the engine reads.
+// If the engine has no login of its own and the user has the key in another variable: returns it under the variable
+// that the engine reads.
 export function keyInstead(engine: Pick<Engine, 'home'>, user: User): Record<string, string> {
   const rule = engine.home.keyInstead;
   const key = rule && user.env[rule.of];

@@ -11,8 +11,8 @@ export function checkWorkspace(path: string, roots: readonly string[]): void {
   checkRoots(path, nearestRealPath(path), roots);
 }
 
-// Resolves a relative path to a file within a folder, of which one part may be closed. Missing and forbidden files get
-// the same response, so that nobody learns which other files exist.
+// Resolves a relative path to a file in a folder. Refuses files outside it and files in its closed part. A missing file
+// gets the same response as a forbidden one, so that a caller cannot find out which other files exist.
 export function resolveWithin(folder: string, path: string, shut: string): string {
   const real = path.includes('\0') || isAbsolute(path) ? null : realPathOf(resolve(folder, path));
   if (real === null || !isWithin(real, realPathOf(folder)) || isWithin(real, realPathOf(shut)))

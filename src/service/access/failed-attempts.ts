@@ -46,7 +46,7 @@ export interface AttemptDeps {
   readonly limits?: AttemptLimits;
   // Stores counts in the administrative journal.
   readonly record: (at: number, counts: JsonObject) => Promise<void>;
-  // Called for the first failure of an address in a minute.
+  // Called once per minute and network address, at its first failure in that minute. `failures` is the total so far.
   readonly onFailed: (address: string, failures: number) => void;
   readonly onProblem: (error: unknown) => void;
 }

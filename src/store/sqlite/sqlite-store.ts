@@ -53,7 +53,8 @@ import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 import type { CheckFiles } from './watch-files.js';
 import { findAtWork, findAtWorkIn, findInHome } from './find-runs.js';
-import { deleteRun, insertRun } from './run-rows.js';
+import { insertRun } from './create-run.js';
+import { deleteRun } from './delete-run.js';
 import { insertInteraction, resolveInteraction, setColumns, setHandle } from './change-rows.js';
 import { Writes } from './writes.js';
 
