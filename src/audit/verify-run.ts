@@ -3,7 +3,7 @@
 // nothing. It reads each event and each line of the conversation once, page by page: memory grows with the turns and
 // questions of a run, not with its events or logs.
 import { parseJson } from '../kernel/json.js';
-import { damageIn } from '../kernel/stored-json.js';
+import { damageIn, isFormError } from '../kernel/stored-json.js';
 import { runFolder } from '../journal/run-folder.js';
 import type { WaitForFiles } from '../journal/wait-for-files.js';
 import type { RaspEvent } from '../rasp/event.js';
@@ -54,8 +54,7 @@ export async function verifyRun(
 export function describeDamage(error: unknown): MadeCheck[] {
   const damage = damageIn(error);
   if (damage) return [failed('journal', damage.damage)];
-  if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError)
-    return [failed('journal', finding('journal.form', { reason: String(error) }))];
+  if (isFormError(error)) return [failed('journal', finding('journal.form', { reason: String(error) }))];
   throw error;
 }
 

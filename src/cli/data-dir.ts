@@ -13,7 +13,7 @@ export interface DataOption {
 
 export function dataDirOf({ data }: DataOption, io: Io): string {
   const named = data ?? io.env['PARLEY_DATA'];
-  return named === undefined || named === '' ? defaultDataDir(io) : resolvePath(named, io);
+  return named ? resolvePath(named, io) : defaultDataDir(io);
 }
 
 // Resolves a path that the person typed. An absolute path works even if the current folder was deleted.

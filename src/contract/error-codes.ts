@@ -158,7 +158,7 @@ export const REQUEST_MESSAGES = {
   "INVALID_ARGUMENT.pair": "{option} takes name=value, not \"{value}\".",
   "INVALID_ARGUMENT.parse_engine": "Name the engine that printed the output: --engine {engines}.",
   "INVALID_ARGUMENT.stderr_file": "The stderr file \"{path}\" cannot be read: {reason}",
-  "INVALID_ARGUMENT.verify_which": "Name a run, or give --all.",
+  "INVALID_ARGUMENT.verify_which": "Name a run or give --all, not both.",
   "INVALID_ARGUMENT.log_from": "The {stream} log of turn {attempt} has {size} bytes, none from {from} on.",
   "INVALID_ARGUMENT.log_range": "--to {to} is before --from {from}.",
   "INVALID_ARGUMENT.log_attempt": "Run {run} has no {stream} of turn {attempt}; its last turn is {last}.",

@@ -55,7 +55,7 @@ export const REQUEST_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof REQUES
   "INVALID_ARGUMENT.pair": "{option} 的格式为 名称=值，不能是“{value}”。",
   "INVALID_ARGUMENT.parse_engine": "请指明输出来自哪个引擎：--engine {engines}。",
   "INVALID_ARGUMENT.stderr_file": "无法读取 stderr 文件“{path}”：{reason}",
-  "INVALID_ARGUMENT.verify_which": "请指定一个运行，或使用 --all。",
+  "INVALID_ARGUMENT.verify_which": "请指定一个运行，或使用 --all，二者只能选一。",
   "INVALID_ARGUMENT.log_from": "第 {attempt} 轮的 {stream} 日志有 {size} 个字节，从 {from} 起没有内容。",
   "INVALID_ARGUMENT.log_range": "--to {to} 在 --from {from} 之前。",
   "INVALID_ARGUMENT.log_attempt": "运行 {run} 没有第 {attempt} 轮的 {stream}；最后一轮是第 {last} 轮。",

@@ -5,7 +5,7 @@ import type { GuardFacts } from '../run/guards.js';
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import type { Clock } from '../kernel/clock.js';
 import { invariant } from '../kernel/invariant.js';
-import { damageIn } from '../kernel/stored-json.js';
+import { RequestError } from '../run/request-error.js';
 import type { RunError } from '../run/run-error.js';
 import { isTerminal, type Edge, type RunEvent, type Step } from '../run/statechart.js';
 import { waitPolicyOf } from '../run/waiting/wait-policy.js';
@@ -26,6 +26,8 @@ export interface RunTransition extends Pick<EdgeDetails, 'result' | 'actor' | 's
   readonly before?: readonly RaspDraft[];
   // The new epoch, if a turn starts.
   readonly epoch?: number;
+  // The output of the engine after the last stored turn stays unread, because a part of it may be stored already.
+  readonly leavesTail?: boolean;
   // The open question of a waiting run, if the caller has already read it.
   readonly pending?: InteractionRecord | null;
 }
@@ -63,11 +65,12 @@ export async function applyRunEvent(
   if (!taken.legal) return { applied: false, refusal: taken };
   const writer = journal ?? (await continueJournal(deps, run, transition));
   // A resident engine may have printed after its last turn. These lines belong to the run, so they are read before the
-  // run ends. The output of a running turn is stored by the turn itself, or by its recovery.
-  const tail = isTerminal(taken.edge.to) && run.status !== 'running' ? await readTail(deps, run) : [];
+  // run ends. The end of a turn that ran the engine includes its output.
+  const readsTail = transition.leavesTail !== true && !before.some(({ type }) => type === 'lifecycle.turn.ended');
+  const tail = isTerminal(taken.edge.to) && readsTail ? await readTail(deps, run) : [];
   // Lines that cannot be read on this host are left out. The incremented epoch shows that to verify, as after a lost
   // host.
-  const epoch = tail === null ? run.epoch + 1 : transition.epoch;
+  const epoch = tail === null && run.status !== 'running' ? run.epoch + 1 : transition.epoch;
   writer.add([...(tail ?? []), ...before, taken.changed]);
   const drained = writer.drain();
   invariant(drained, 'a change of state has an event');
@@ -112,15 +115,15 @@ async function continueJournal(
   return new RunJournal(ownerOf(run), { heads: run.heads, state: stateOf(run, question), fold }, clock);
 }
 
-// The conversation may hold lines of the running turn back that are not in the store. A journal that is damaged must
-// not keep its run from ending: then these lines stay out of the conversation.
+// The conversation may hold back lines of the running turn. If the journal is damaged, whatever is wrong with it, the
+// run still ends, and these lines stay out of the conversation.
 async function readFold(store: Pick<Store, 'readJournal'>, runId: string): Promise<ConversationFold | undefined> {
   const fold = new ConversationFold(runId);
   try {
     for await (const event of everyEvent(store, runId)) fold.push(foldInputOf(event));
     return fold;
   } catch (error) {
-    if (!damageIn(error)) throw error;
+    if (error instanceof RequestError) throw error;
     return undefined;
   }
 }

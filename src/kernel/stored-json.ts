@@ -29,6 +29,11 @@ export function readStoredJson(text: string, what: string | (() => Message) = ''
 const NO_JSON = /^malformed JSON$/i;
 const NO_NUMBER = /too large to be represented|^integer overflow$/i;
 
+// Whether an error was thrown because stored data does not have the form that Parley stores.
+export function isFormError(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+}
+
 // Returns a DamagedDataError if this error means damaged stored data. SQLite parses JSON itself, and its binding
 // refuses numbers larger than any that Parley writes.
 export function damageIn(error: unknown): DamagedDataError | null {

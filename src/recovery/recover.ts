@@ -142,11 +142,17 @@ async function endUnread(deps: ApplyDeps, runId: string): Promise<void> {
   if (run.status !== 'running') return;
   if (run.cancel_requested) return cancelRecorded(deps, run, run.cancel_requested);
   const error = explainInterruption(run, 'logs_unreadable');
-  await applyRunEvent(deps, run, { event: 'restart.reconcile_failed', facts: NO_FACTS, error });
+  await applyRunEvent(deps, run, {
+    event: 'restart.reconcile_failed',
+    facts: NO_FACTS,
+    error,
+    leavesTail: true,
+  });
 }
 
 async function cancelRecorded(deps: ApplyDeps, run: RunRecord, { actor }: CancelRequest): Promise<void> {
-  await applyRunEvent(deps, run, { event: 'run.canceled', facts: NO_FACTS, actor: actor ?? undefined });
+  const leavesTail = run.status === 'running';
+  await applyRunEvent(deps, run, { event: 'run.canceled', facts: NO_FACTS, actor: actor ?? undefined, leavesTail });
 }
 
 // Null: the run is not running, or a live process has it. A turn may start here while this is decided.

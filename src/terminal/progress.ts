@@ -2,7 +2,7 @@
 // free, so that no terminal wraps it.
 import { textWidth } from './text-width.js';
 import type { FcmpData, FcmpEvent } from '../fcmp/event.js';
-import { formatCount, formatDuration } from './format-time.js';
+import { formatAge, formatCount } from './format-time.js';
 import { exactLine, fitLine, oneLine } from './safe-text.js';
 import { paint, type Style } from './style.js';
 import { terminalTexts } from './texts.js';
@@ -89,8 +89,9 @@ export function progressLine(activity: Activity, nowMs: number, style: Style): s
   const width = style.width - 1;
   if (width < 1) return '';
   const tool = activity.phase === 'working' ? activity.tools.at(-1) : undefined;
+  const elapsed = nowMs - (tool ?? activity).since;
   const facts = [
-    formatDuration(Math.max(0, Math.floor((nowMs - (tool ?? activity).since) / 1000) * 1000)),
+    elapsed < 1000 ? '' : formatAge(elapsed),
     activity.tools.length > 1 ? terminalTexts().moreRunning(activity.tools.length - 1) : '',
     activity.attempt > 1 ? terminalTexts().turn(activity.attempt) : '',
     activity.tokens > 0 ? terminalTexts().tokens(formatCount(activity.tokens)) : '',

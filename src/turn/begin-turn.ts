@@ -1,5 +1,6 @@
 // Starts a turn, which is a change of state. Also ends runs that need no engine any more, or never got one: the run
 // crashed its host twice, could not start, was finished by a person, or failed by an internal error.
+import { damageIn, isFormError } from '../kernel/stored-json.js';
 import { isDiskFull } from '../files/disk-full.js';
 import { clip, redact } from '../kernel/redact.js';
 import { NO_FACTS } from '../run/guards.js';
@@ -88,7 +89,15 @@ export async function failInternally(
   // Another host can start it.
   if (run.status === 'queued' && deps.ownership.hasPeers) return;
   const running = run.status === 'running' ? run : expectApplied(await beginTurn(deps, run));
-  expectApplied(await endFromLogs(deps, running, { event: 'turn.failed', error: describeFailure(runId, reason) }));
+  const error = describeFailure(runId, reason);
+  try {
+    expectApplied(await endFromLogs(deps, running, { event: 'turn.failed', error }));
+  } catch (problem) {
+    if (!damageIn(problem) && !isFormError(problem)) throw problem;
+    // The journal cannot be read, now or later. The run must not stay in its state.
+    const now = await loadRun(deps.store, runId);
+    expectApplied(await applyRunEvent(deps, now, { event: 'turn.failed', facts: NO_FACTS, error, leavesTail: true }));
+  }
 }
 
 function describeFailure(runId: string, thrown: unknown): RunError {

@@ -10,6 +10,7 @@ import { draft, type RaspDraft } from '../../src/rasp/draft.js';
 import { recoverOrphans, type RecoveryWork } from '../../src/recovery/recover.js';
 import { runError } from '../../src/run/run-error.js';
 import type { RunAppend, RunRecord } from '../../src/store/store.js';
+import { failBeforeStart } from '../../src/turn/begin-turn.js';
 import { endFromLogs } from '../../src/turn/end-from-logs.js';
 import { TurnWriter } from '../../src/turn/turn-writer.js';
 import { alterStore } from '../support/altered-store.js';
@@ -43,8 +44,6 @@ function workOf(store = {}, files = {}): RecoveryWork {
     onFailure: (_runId, error) => void failures.push(error),
   };
 }
-
-const readDamaged = async (): Promise<string[]> => ['{'];
 
 const running = async (engine: string): Promise<RunRecord> =>
   bench.apply(await bench.queued({ engine }), { event: 'turn.started', epoch: 1 });
@@ -95,12 +94,26 @@ test('a line that the conversation held back is in it after the run ended with u
   expect(failures).toHaveLength(1);
 });
 
-test('a run with a damaged journal still ends', async () => {
+test.each(['{', '{}', 'null', '[]'])('a run whose journal has the damaged line %s still ends', async (line) => {
   const run = await running('codex');
   await holdBack(run);
-  await recoverOrphans(workOf({ readJournal: readDamaged }, { isHere: async () => false }));
-  await recoverOrphans(workOf({ readJournal: readDamaged }));
+  let reads = 0;
+  const readJournal = async () => ((reads += 1) % 2 === 1 ? [line] : []);
+  await recoverOrphans(workOf({ readJournal }, { isHere: async () => false }));
+  await recoverOrphans(workOf({ readJournal }));
   expect((await load(run.run_id)).status).toBe('failed');
+});
+
+test('output that a resident engine printed after its last turn is kept when the next turn cannot start', async () => {
+  const run = await bench.queued({ engine: 'codex-app-server' });
+  writeFileSync(engineLog(run), 'a late line\n');
+  const ended = await failBeforeStart(bench.deps, run, runError('ORCHESTRATOR_RESTART_INTERRUPTED.running'));
+  expect(ended.status).toBe('failed');
+  const events = await bench.eventsOf(run.run_id);
+  expect(events.filter(({ event }) => event.type === 'raw.stdout').map(({ data }) => data.text)).toEqual([
+    'a late line',
+  ]);
+  expect(events.map(({ event }) => event.type)).toContain('lifecycle.process.ended');
 });
 
 test('the output of a resident engine is stored once, although the end of its turn could not be stored', async () => {

@@ -1,4 +1,5 @@
 // Each check of verify finds the tampering that it is for, and the others report nothing false.
+import { unpackBody } from '../../src/store/sqlite/pack-body.js';
 import { appendFileSync, cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -88,13 +89,13 @@ function flipByte(path: string, at: number): void {
 // Rewrites the first match in the stored text.
 function rewrite(db: Database, protocol: 'rasp' | 'fcmp', from: string | RegExp, to: string): void {
   const rows = db
-    .prepare('SELECT rowid AS id, body FROM segments WHERE run_id = ? AND protocol = ? ORDER BY seq_from')
-    .all(runId, protocol) as { id: number; body: Uint8Array }[];
-  for (const { id, body } of rows) {
-    const text = Buffer.from(body).toString();
+    .prepare('SELECT rowid AS id, body, packed FROM segments WHERE run_id = ? AND protocol = ? ORDER BY seq_from')
+    .all(runId, protocol) as { id: number; body: Uint8Array; packed: number }[];
+  for (const { id, ...packed } of rows) {
+    const text = Buffer.from(unpackBody(packed)).toString();
     const changed = text.replace(from, () => to);
     if (changed === text) continue;
-    db.prepare('UPDATE segments SET body = ? WHERE rowid = ?').run(Buffer.from(changed), id);
+    db.prepare('UPDATE segments SET body = ?, packed = 0 WHERE rowid = ?').run(Buffer.from(changed), id);
     return;
   }
   expect.fail(`${String(from)} is not in the database`);

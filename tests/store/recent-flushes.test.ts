@@ -112,6 +112,21 @@ async function readAll(store: Store, run: RunRecord) {
   expect(texts.map((text) => (JSON.parse(text) as { seq: number }).seq)).toEqual(
     Array.from({ length: run.heads.rasp_seq }, (_, index) => index + 1),
   );
+  // A read within bounds finds the same, wherever its bounds are.
+  for (const toSeq of [1, 2, 4, texts.length - 1, texts.length])
+    expect(await store.readJournal(run.run_id, 'rasp', { toSeq, limit: 1e6 })).toEqual(texts.slice(0, toSeq));
+  for (const fromSeq of [2, 3, texts.length]) {
+    expect(await store.readJournal(run.run_id, 'rasp', { fromSeq, limit: 1e6 })).toEqual(texts.slice(fromSeq - 1));
+    const one = await store.readJournal(run.run_id, 'rasp', { fromSeq, toSeq: fromSeq, limit: 1e6 });
+    expect(one).toEqual(texts.slice(fromSeq - 1, fromSeq));
+  }
+  const times = texts.map((text) => Date.parse((JSON.parse(text) as { ts: string }).ts));
+  for (const ts of [times[0], times[times.length >> 1], times.at(-1)] as number[]) {
+    const before = texts.filter((_, index) => (times[index] as number) <= ts);
+    expect(await store.readJournal(run.run_id, 'rasp', { toTs: ts, limit: 1e6 })).toEqual(before);
+    const after = texts.filter((_, index) => (times[index] as number) >= ts);
+    expect(await store.readJournal(run.run_id, 'rasp', { fromTs: ts, limit: 1e6 })).toEqual(after);
+  }
   const fcmp = await store.readJournal(run.run_id, 'fcmp', { limit: 1e6 });
   expect(fcmp).toHaveLength(run.heads.fcmp_seq);
   return { run, texts, fcmp, flushes };
@@ -248,6 +263,10 @@ describe('limits', () => {
   });
 });
 
+// A word of the first flush of run_0001 only: SQL literals.
+const FIRST_TEXT = `'"text":"é 漢字 \u2028 3"}' || char(10) || '{"seq":4,"ts":"2026-11-15T12:00:00.004Z"'`;
+const OTHER_TEXT = FIRST_TEXT.replace('漢字', '字漢');
+
 describe('damage', () => {
   test.each([
     ['cut off', `UPDATE event_groups SET body = substr(body, 1, 20) WHERE group_id = 1`],
@@ -274,6 +293,32 @@ describe('damage', () => {
     await append(store, 'run_0001', { journal: next(damaged.run) });
     await store.mergeAll();
     expect(await groupIds()).toContain(1);
+  });
+
+  test('a group with a damaged and a whole flush stays, and another process reads what the writer reads', async () => {
+    let store = await open();
+    const [first, second] = [await create(store, 1), await create(store, 2)];
+    await Promise.all([first, second].map((run) => store.append(change(run, { journal: next(run) }))));
+    await append(store, 'run_0001', { journal: next((await store.loadRun('run_0001')) as RunRecord) });
+    await close();
+    // The first flush of the group no longer continues its run.
+    await execute(`UPDATE event_groups SET body = CAST(replace(CAST(body AS TEXT), ${FIRST_TEXT}, ${OTHER_TEXT}) AS BLOB)
+      WHERE group_id = 1`);
+    store = await open();
+    const reader = (await openForReading(dir)) as DataDir;
+    expect(store.findGroupDamage()).not.toEqual([]);
+    for (const id of ['run_0001', 'run_0002']) {
+      const here = await readAll(store, (await store.loadRun(id)) as RunRecord);
+      expect(here.run.heads.rasp_seq).toBe(id === 'run_0001' ? 2 : 4);
+      expect(await readAll(reader.store, (await reader.store.loadRun(id)) as RunRecord)).toEqual(here);
+    }
+    await append(store, 'run_0001', { journal: next((await store.loadRun('run_0001')) as RunRecord) });
+    const later = (await store.loadRun('run_0001')) as RunRecord;
+    expect(await reader.store.loadRun('run_0001')).toEqual(later);
+    await readAll(reader.store, later);
+    await store.mergeAll();
+    expect(await groupIds()).toContain(1);
+    await reader.close();
   });
 
   test('damaged flush counts of a merged segment are reported, and its events can still be read', async () => {

@@ -349,7 +349,7 @@ describe('commands', () => {
   test('/finish ends only a conversation in which nothing was asked', () => {
     expect(give(ask({ channel: 'conversation' }), '/finish ')).toEqual({ kind: 'finish' });
     // A slip is reported; with a blank before it, it is an answer.
-    for (const slip of ['/cancle', '/help'])
+    for (const slip of ['/cancle', '/help', '/', '?'])
       expect(give(ask({ channel: 'conversation' }), slip)).toEqual(problem('/finish ends the conversation'));
     expect(give(ask({ channel: 'conversation' }), ' /help')).toEqual(reply('/help'));
     expect(give(ask({ channel: 'conversation' }), '/usr/bin')).toEqual(reply('/usr/bin'));

@@ -11,7 +11,8 @@ export function examples(...lines: string[]): string {
 }
 
 export function withData(command: Command): Command {
-  return command.option('--data <dir>', texts().help.data);
+  // An empty value would silently mean another directory: a script's variable may not be set.
+  return command.option('--data <dir>', texts().help.data, parseText);
 }
 
 export function withJson(command: Command): Command {

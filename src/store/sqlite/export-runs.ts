@@ -65,6 +65,7 @@ export class RunExport {
   // Oldest first. One run at a time is in memory, without its journal.
   *runs(): Generator<StoredRun> {
     for (let after = ''; ;) {
+      this.#source.recent.refresh();
       const row = this.#run.get(after) as StoredRun['run'] | undefined;
       if (!row) return;
       const run = withRecentHeads(row, this.#source.recent.newestOf(row.run_id));

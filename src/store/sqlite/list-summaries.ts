@@ -41,6 +41,7 @@ export class SqliteSummaries implements SummaryReader {
   }
 
   async listRuns(filter: RunFilter): Promise<RunSummary[]> {
+    this.#recent.refresh();
     const sized = selectRuns(this.#db, 'run_id AS id, octet_length(spec_json) AS bytes', filter) as Sized[];
     const summaries: RunSummary[] = [];
     for await (const row of this.#rows<RunSummaryRow>(
@@ -54,6 +55,7 @@ export class SqliteSummaries implements SummaryReader {
   }
 
   async loadRun(runId: string): Promise<RunSummary | null> {
+    this.#recent.refresh();
     const row = this.#db.prepare(`SELECT ${RUN} FROM runs WHERE run_id = ?`).get(runId) as RunSummaryRow | undefined;
     return row ? this.#run(row) : null;
   }
@@ -109,7 +111,10 @@ export class SqliteSummaries implements SummaryReader {
       let to = from;
       for (let bytes = 0; to < sized.length && (to === from || bytes + (sized[to]?.bytes ?? 0) <= GROUP_BYTES); to += 1)
         bytes += sized[to]?.bytes ?? 0;
-      if (from > 0) await yieldToOthers();
+      if (from > 0) {
+        await yieldToOthers();
+        this.#recent.refresh();
+      }
       yield* this.#db.prepare(query).all(JSON.stringify(sized.slice(from, to).map(({ id }) => id))) as Row[];
       from = to;
     }

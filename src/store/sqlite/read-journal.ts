@@ -1,7 +1,14 @@
 // Reads a run's event texts by seq and by time. A segment is read completely, decompressed and cut at its lines.
 import { LineGatherer, TextPicker, type Segment } from '../cut-segments.js';
 import { FIRST_DIGEST, nextDigest } from '../digest.js';
-import type { Lines, Protocol, ReadRange, SegmentRange, StoredSegment } from '../store.js';
+import {
+  FIRST_SEGMENT,
+  type Lines,
+  type Protocol,
+  type ReadRange,
+  type SegmentRange,
+  type StoredSegment,
+} from '../store.js';
 import type { Database } from './open-database.js';
 import { PACKED, unpackBody, type PackedBody } from './pack-body.js';
 import { recentSegments, type RecentView } from './recent/recent-flushes.js';
@@ -38,8 +45,10 @@ export function prepareRead(db: Database, recent: RecentView): ReadJournal {
       if (!picker.add({ ...segment, body: unpackBody(segment) })) return picker.texts;
       lastSeq = segment.seq_to;
     }
-    for (const piece of recentSegments(flushes, protocol))
-      if (piece.seq_to > Math.max(lastSeq, fromSeq - 1) && !picker.add(piece)) break;
+    for (const piece of recentSegments(flushes, protocol, Math.max(lastSeq, fromSeq - 1))) {
+      if (piece.seq_from > toSeq || piece.ts_from > toTs) break;
+      if (piece.ts_to >= fromTs && !picker.add(piece)) break;
+    }
     return picker.texts;
   };
 }
@@ -72,8 +81,7 @@ export function prepareReadLines(db: Database, recent: RecentView): ReadLines {
     >) {
       if (!gatherer.add({ ...segment, body: unpack(runId, protocol, segment) })) return gatherer.drain();
     }
-    for (const piece of recentSegments(flushes, protocol))
-      if (piece.seq_to > gatherer.lastSeq && !gatherer.add(piece)) break;
+    for (const piece of recentSegments(flushes, protocol, gatherer.lastSeq)) if (!gatherer.add(piece)) break;
     return gatherer.drain();
   };
 }
@@ -87,7 +95,7 @@ export function listSegments({ db, recent }: JournalSource, runId: string, proto
     .prepare(`SELECT ${RANGE} FROM segments WHERE run_id = ? AND protocol = ? ORDER BY segments.seq_from`)
     .all(runId, protocol) as unknown as SegmentRange[];
   const lastSeq = rows.at(-1)?.seq_to ?? 0;
-  const later = recentSegments(flushes, protocol).filter(({ seq_to: to }) => to > lastSeq);
+  const later = recentSegments(flushes, protocol, lastSeq);
   return [...rows, ...later.map(({ body: _body, ...range }) => range)];
 }
 
@@ -114,19 +122,15 @@ export function readSegments(
   { afterSeq, maxBytes }: SegmentPage,
 ): StoredSegment[] {
   const flushes = recent.flushesOf(runId);
-  // The cursor may be within a merged segment.
-  const containing = db
-    .prepare(`SELECT ${FULL} FROM segments WHERE run_id = ? AND protocol = ? AND segments.seq_from <= ?
-      AND segments.seq_to > ? AND flushes IS NOT NULL ORDER BY segments.seq_from DESC LIMIT 1`)
-    .all(runId, protocol, afterSeq, afterSeq) as unknown as FullRow[];
-  const later = db
-    .prepare(`SELECT ${FULL} FROM segments WHERE run_id = ? AND protocol = ? AND segments.seq_from > ?
+  // The cursor may be within a merged segment. One statement, so that a merge in between changes nothing.
+  const rows = db
+    .prepare(`SELECT ${FULL} FROM segments WHERE run_id = ? AND protocol = ? AND segments.seq_from >= COALESCE(
+      (SELECT MAX(seq_from) FROM segments WHERE run_id = ? AND protocol = ? AND seq_from <= ?), ?)
       ORDER BY segments.seq_from`)
-    .iterate(runId, protocol, afterSeq) as Iterable<FullRow>;
+    .iterate(runId, protocol, runId, protocol, afterSeq, afterSeq) as Iterable<FullRow>;
   const page: StoredSegment[] = [];
   let bytes = 0;
-  for (const piece of flushesIn(containing, later, recentSegments(flushes, protocol))) {
-    if (piece.seq_from <= afterSeq) continue;
+  for (const piece of flushesIn(rows, recentSegments(flushes, protocol), afterSeq)) {
     bytes += piece.body.length;
     if (bytes > maxBytes && page.length > 0) break;
     page.push(piece);
@@ -134,18 +138,19 @@ export function readSegments(
   return page;
 }
 
+// The flushes whose first seq is after this one. Only the first row may begin before it.
 function* flushesIn(
-  containing: Iterable<FullRow>,
-  later: Iterable<FullRow>,
+  rows: Iterable<FullRow>,
   recent: readonly StoredSegment[],
+  afterSeq: number,
 ): Generator<StoredSegment> {
   let lastSeq = 0;
-  for (const rows of [containing, later])
-    for (const row of rows) {
-      yield* split(row);
-      lastSeq = row.seq_to;
-    }
-  for (const piece of recent) if (piece.seq_to > lastSeq) yield piece;
+  for (const row of rows) {
+    lastSeq = row.seq_to;
+    if (row.seq_from <= afterSeq && (row.flushes === null || row.seq_to <= afterSeq)) continue;
+    for (const piece of split(row)) if (piece.seq_from > afterSeq) yield piece;
+  }
+  for (const piece of recent) if (piece.seq_to > lastSeq && piece.seq_from > afterSeq) yield piece;
 }
 
 export function recomputeDigest(source: JournalSource, runId: string): string {
@@ -154,7 +159,8 @@ export function recomputeDigest(source: JournalSource, runId: string): string {
     .prepare(`SELECT ${FULL} FROM segments WHERE run_id = ? AND protocol = 'rasp' ORDER BY segments.seq_from`)
     .iterate(runId) as Iterable<FullRow>;
   let digest = FIRST_DIGEST;
-  for (const { body } of flushesIn([], rows, recentSegments(flushes, 'rasp'))) digest = nextDigest(digest, body);
+  for (const { body } of flushesIn(rows, recentSegments(flushes, 'rasp'), FIRST_SEGMENT))
+    digest = nextDigest(digest, body);
   return digest;
 }
 

@@ -48,7 +48,7 @@ import {
 import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
-import { GroupWriter, isSmall, type SmallAppend } from './recent/group-writer.js';
+import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 import type { CheckFiles } from './watch-files.js';
@@ -192,7 +192,7 @@ export class SqliteStore implements Store {
         if (create && isCreated)
           this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
       },
-      bytesOf(lines) + bytesOf(create?.journal),
+      bytesOf(lines) + bytesOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0),
     );
   }
 
@@ -213,11 +213,11 @@ export class SqliteStore implements Store {
     return this.#groups;
   }
 
-  // Merges in transactions of their own, so that the flushes of other runs do not wait.
+  // Merges in transactions of their own, so that flushes do not wait.
   #mergeSoon(): void {
     if (this.#isMerging || !this.#writer().isFull) return;
     this.#isMerging = true;
-    const merging = this.#writes.add(() => this.#writer().mergeOldest());
+    const merging = this.#writes.add(() => this.#writer().mergeOldest(), undefined, MERGED_AT_ONCE);
     // After a failure, the next flush tries again. Nothing is lost: the flushes stay in their groups.
     void merging
       .catch(() => {})
@@ -227,7 +227,7 @@ export class SqliteStore implements Store {
   }
 
   findGroupDamage(): Message[] {
-    return [...loadGroups(this.#db).damaged];
+    return [...loadGroups(this.#db).damaged.values()];
   }
 
   // Merges all recent flushes.
@@ -274,6 +274,7 @@ export class SqliteStore implements Store {
   }
 
   salvageRun(runId: string): Promise<SalvagedRun | null> {
+    this.#recent.refresh();
     return salvageRun(this.#db, this, { runId, newest: this.#recent.newestOf(runId) });
   }
 
@@ -286,11 +287,13 @@ export class SqliteStore implements Store {
   }
 
   async loadRequest(requestId: string): Promise<{ run: RunRecord; digest: string } | null> {
+    this.#recent.refresh();
     const row = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(requestId) as RunRow | undefined;
     return row ? { run: this.#toRun(row), digest: row.request_digest } : null;
   }
 
   #loadRun(runId: string): RunRecord | null {
+    this.#recent.refresh();
     const row = this.#db.prepare('SELECT * FROM runs WHERE run_id = ?').get(runId) as RunRow | undefined;
     return row ? this.#toRun(row) : null;
   }
@@ -300,6 +303,7 @@ export class SqliteStore implements Store {
   }
 
   async listRuns(filter: RunFilter): Promise<RunRecord[]> {
+    this.#recent.refresh();
     return selectRunRows(this.#db, filter).map((row) => this.#toRun(row));
   }
 

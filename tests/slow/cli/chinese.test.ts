@@ -58,7 +58,7 @@ test('a conversation, its checks and the setup are shown without an English sent
   const failed = await parley(site, ['webhook', 'test', 'h'], {
     env: { PARLEY_LANG: 'zh', HOOK: `whsec_${Buffer.alloc(32, 7).toString('base64')}` },
   });
-  expect(failed.stdout).toBe('未能投递到“h”：对方没有程序在监听\n');
+  expect(failed.stdout).toBe('未能投递到“h”：没有程序在监听\n');
   const wrong = [...outputs].flatMap(([args, ended]) => englishIn(ended).map((line) => `${args}: ${line}`));
   expect(wrong).toEqual([]);
 });

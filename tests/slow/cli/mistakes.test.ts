@@ -91,7 +91,7 @@ const REFUSED: readonly Mistake[] = [
   ['the last run, where there is none', ['reply', 'last', 'yes'], 1, 'There is no run "last": there are no runs in '],
   ['a status that does not exist', ['ls', '--status', 'waiting'], 2, /The statuses are queued, running, waiting_user/],
   ['a count that is none', ['ls', '-n', 'many'], 2, 'Give a whole number.'],
-  ['verify without a run', ['verify'], 2, 'Name a run, or give --all.'],
+  ['verify without a run', ['verify'], 2, 'Name a run or give --all, not both.'],
   ['a shell that is not known', ['completion', 'tcsh'], 2, 'The shells are bash, zsh, fish.'],
   ['a recording without an engine', ['parse'], 2, 'Name the engine that printed the output: --engine codex|'],
   ['the worker by hand', ['work'], 2, 'not by hand'],

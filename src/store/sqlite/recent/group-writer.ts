@@ -2,8 +2,8 @@
 // of runs, instead of a segment and a changed row for each run. They are merged into the segments of their run when
 // anything else of the run changes, or when there are too many recent flushes.
 //
-// The calls within a transaction are staged: committed() makes them count for later transactions, and rolledBack()
-// forgets them.
+// Calls within a transaction are staged until it ends: committed() applies them to the memory of this process,
+// rolledBack() discards them.
 import { extendHeads } from '../../extend-heads.js';
 import type { AppendOutcome, JournalFlush, JournalHeads, RunAppend } from '../../store.js';
 import type { RunState } from '../../../run/statechart.js';
@@ -13,13 +13,14 @@ import { prepareMerge, type MergeFlushes } from './merge-flushes.js';
 import type { LoadedGroups } from './load-groups.js';
 import { MOST_RUN_BYTES, type RecentFlushes, type RecentView } from './recent-flushes.js';
 
-// The limits for all runs. They bound the memory of this process, and how much a start and other processes must read.
+// The limits for all runs, for the flushes and for the rows that hold them. They bound the memory of this process, and
+// how much a start and other processes must read.
 const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_GROUPS = 1024;
 // When a limit is exceeded, the oldest flushes are merged until this part of it is left.
 const KEPT_PART = 0.75;
 // Merging more in one transaction would block other work for too long.
-const MERGED_AT_ONCE = 1024 * 1024;
+export const MERGED_AT_ONCE = 1024 * 1024;
 
 // A flush of this size is compressed and becomes a segment of its own at once.
 const LEAST_DIRECT_BYTES = 32 * 1024;
@@ -50,18 +51,30 @@ export class GroupWriter implements RecentView {
   // Numbers are never used again, because other processes read the groups after the last one they know: the newest
   // group is kept until there is a newer one.
   #newestGroup: number;
+  #newestBytes = 0;
   #emptyGroups: ReadonlySet<number>;
+  readonly #damagedGroups: ReadonlySet<number>;
   // After the current transaction.
   #nextEmpty: ReadonlySet<number> = new Set();
 
-  constructor(db: Database, { recent, empty, newest }: LoadedGroups) {
+  constructor(db: Database, { recent, empty, newest, damaged }: LoadedGroups) {
     this.#recent = recent;
     this.#newestGroup = newest;
     this.#emptyGroups = new Set(empty);
+    this.#damagedGroups = new Set(damaged.keys());
     this.#merge = prepareMerge(db);
     this.#select = db.prepare('SELECT status, epoch, rasp_seq, fcmp_seq, ts, digest FROM runs WHERE run_id = ?');
     this.#insert = db.prepare('INSERT INTO event_groups (group_id, body, packed) VALUES (?, ?, ?)');
     this.#delete = db.prepare('DELETE FROM event_groups WHERE group_id = ?');
+  }
+
+  refresh(): void {
+    // The memory of the writer is always up to date.
+  }
+
+  // The size of the flushes that a change of the run merges.
+  bytesOf(runId: string): number {
+    return this.#recent.bytesOf(runId);
   }
 
   flushesOf(runId: string): readonly RecentFlush[] {
@@ -96,7 +109,8 @@ export class GroupWriter implements RecentView {
 
   // Whether mergeOldest() has work to do.
   get isFull(): boolean {
-    return this.#recent.bytes > MOST_BYTES || this.#recent.groups > MOST_GROUPS || this.#recent.hasLargeRun;
+    const { bytes, groupBytes, groups, hasLargeRun } = this.#recent;
+    return Math.max(bytes, groupBytes) > MOST_BYTES || groups > MOST_GROUPS || hasLargeRun;
   }
 
   // Within a transaction. Merges a part, so that other work can run in between.
@@ -104,7 +118,7 @@ export class GroupWriter implements RecentView {
     let merged = 0;
     for (const { runId, bytes, oldestGroup } of this.#recent.runs()) {
       const isOld = oldestGroup < this.#newestGroup - KEPT_PART * MOST_GROUPS;
-      const isTooMuch = this.#recent.bytes - merged > KEPT_PART * MOST_BYTES;
+      const isTooMuch = Math.max(this.#recent.bytes - merged, this.#recent.groupBytes) > KEPT_PART * MOST_BYTES;
       if (!isOld && !isTooMuch && bytes < MOST_RUN_BYTES) continue;
       this.merge(runId);
       merged += bytes;
@@ -124,9 +138,10 @@ export class GroupWriter implements RecentView {
     const newest = this.#newestGroup + Number(flushes.length > 0);
     if (flushes.length > 0) {
       const { body, packed } = encodeGroup(flushes);
+      this.#newestBytes = body.length;
       this.#insert.run(newest, body, packed);
     }
-    const empty = [...this.#emptyGroups, ...this.#groupsEmptied()];
+    const empty = [...this.#emptyGroups, ...this.#groupsEmptied()].filter((group) => !this.#damagedGroups.has(group));
     for (const group of empty) if (group !== newest) this.#delete.run(group);
     this.#nextEmpty = new Set(empty.filter((group) => group === newest));
   }
@@ -144,7 +159,7 @@ export class GroupWriter implements RecentView {
     if (isNew) this.#newestGroup += 1;
     for (const [runId, { flushes, isMerged }] of this.#staged) {
       if (isMerged) this.#recent.drop(runId);
-      for (const flush of flushes) this.#recent.add({ ...flush, group: this.#newestGroup });
+      for (const flush of flushes) this.#recent.add({ ...flush, group: this.#newestGroup }, this.#newestBytes);
     }
     this.#emptyGroups = this.#nextEmpty;
     this.#staged.clear();
