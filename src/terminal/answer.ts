@@ -100,8 +100,8 @@ export function answerByPlace({ options }: Pick<Question, 'options'>, place: num
 function commandOf(line: string, { channel }: Question): DialogueResult | null {
   if (line === '/later') return { kind: 'later' };
   if (line === '/cancel') return { kind: 'cancel' };
-  // A mistyped command, or a question mark that asks for help, must not become the answer. With a space before it, it is
-  // sent as text.
+  // A mistyped command, or a question mark that asks for help, must not become the answer. With a space before it, the
+  // text is sent.
   if (/^(?:\/[a-z]*|\?)$/i.test(line) && line !== '/finish') {
     const texts = terminalTexts();
     const commands = channel === 'conversation' ? texts.slashCommandsWithFinish : texts.slashCommands;

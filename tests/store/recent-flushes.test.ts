@@ -302,8 +302,8 @@ describe('damage', () => {
     await append(store, 'run_0001', { journal: next((await store.loadRun('run_0001')) as RunRecord) });
     await close();
     // The first flush of the group no longer continues its run.
-    await execute(`UPDATE event_groups SET body = CAST(replace(CAST(body AS TEXT), ${FIRST_TEXT}, ${OTHER_TEXT}) AS BLOB)
-      WHERE group_id = 1`);
+    const changed = `replace(CAST(body AS TEXT), ${FIRST_TEXT}, ${OTHER_TEXT})`;
+    await execute(`UPDATE event_groups SET body = CAST(${changed} AS BLOB) WHERE group_id = 1`);
     store = await open();
     const reader = (await openForReading(dir)) as DataDir;
     expect(store.findGroupDamage()).not.toEqual([]);

@@ -1,4 +1,4 @@
-// Reads the groups of a database: once when a writer opens it, and repeatedly in a process that reads beside the writer.
+// Reads the groups of a database: once when a writer opens it, and repeatedly in a process beside the writer.
 import { damageText } from '../../../kernel/damage-texts.js';
 import type { Message } from '../../../kernel/message.js';
 import { damageIn } from '../../../kernel/stored-json.js';
