@@ -351,7 +351,7 @@ export const REQUEST_HINTS: Readonly<Record<string, string>> = {
   "UNKNOWN_ENGINE": "parley doctor lists the installed engines.",
   "DATA_DIR_IN_USE": "ls, show and watch work meanwhile. Try again later, or choose another directory with --data.",
   "DATA_DIR_IN_USE.server": "Every command works through that server; parley link signs a browser in. To replace it, stop its process first.",
-  "DATA_DIR_IN_USE.writer": "ls, show and watch work meanwhile. Try again when that run waits or has ended, or choose another directory with --data.",
+  "DATA_DIR_IN_USE.writer": "ls, show and watch work meanwhile. Try again when that run waits or has ended, or run parley serve: then any number of commands work at once.",
   "DATA_DIR_UNUSABLE": "parley doctor explains more. Choose another directory with --data or PARLEY_DATA.",
   "DATA_DIR_UNUSABLE.audit": "",
   "DATABASE_TOO_NEW": "Nothing was changed. Use the version of Parley that wrote it, or another directory with --data.",

@@ -247,7 +247,7 @@ export const REQUEST_HINTS_ZH_CN: Readonly<Partial<Record<string, string>>> = {
   "UNKNOWN_ENGINE": "parley doctor 列出已安装的引擎。",
   "DATA_DIR_IN_USE": "其间 ls、show 和 watch 仍可使用。请稍后再试，或用 --data 换一个目录。",
   "DATA_DIR_IN_USE.server": "所有命令都会通过该服务器执行；parley link 让浏览器登录。要替换它，请先停止它的进程。",
-  "DATA_DIR_IN_USE.writer": "其间 ls、show 和 watch 仍可使用。等那个运行开始等待或结束后再试，或用 --data 换一个目录。",
+  "DATA_DIR_IN_USE.writer": "其间 ls、show 和 watch 仍可使用。等那个运行开始等待或结束后再试，或运行 parley serve：之后可以同时使用任意多个命令。",
   "DATA_DIR_UNUSABLE": "parley doctor 给出更多信息。可用 --data 或 PARLEY_DATA 换一个目录。",
   "DATA_DIR_UNUSABLE.audit": "",
   "DATABASE_TOO_NEW": "未作任何更改。请使用写入它的 Parley 版本，或用 --data 换一个目录。",

@@ -149,7 +149,8 @@ test('a second writer sees who has the directory; readers work; cancel reaches t
   expect(second).toMatchObject({ code: 1, stdout: '' });
   expect(second.stderr).toBe(
     `parley: The data directory ${site.data} is in use by process ${pid}, which works on ${runId}.\n  ls, show and ` +
-      `watch work meanwhile. Try again when that run waits or has ended, or choose another directory with --data.\n`,
+      'watch work meanwhile. Try again when that run waits or has ended, or run parley serve: then any number of ' +
+      'commands work at once.\n',
   );
   const json = await parley(site, ['rm', runId, '--json']);
   expect({ code: json.code, error: expectLines(json.stderr)[0] }).toMatchObject({
