@@ -325,6 +325,7 @@ test('a data directory of an older version is imported and stays as old as it is
   db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP INDEX runs_by_cwd;
     ALTER TABLE runs DROP COLUMN crashes; ALTER TABLE runs DROP COLUMN at_work;
     DROP INDEX runs_by_tail; DROP TABLE deleted_turns;
+    DROP TABLE event_groups; ALTER TABLE segments DROP COLUMN flushes;
     ALTER TABLE runs DROP COLUMN cwd; ALTER TABLE runs DROP COLUMN home; ALTER TABLE runs DROP COLUMN continues;
     CREATE INDEX runs_by_home ON runs (json_extract(spec_json, '$.home'))`);
   db.exec(
