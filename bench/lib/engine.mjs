@@ -3,7 +3,7 @@
 // Called with `exec` it prints the lines of `codex exec --json`, otherwise it speaks ACP on its standard streams.
 // Directives in the prompt: [[events COUNT BYTES]], [[pace LINES MS]] (pause after so many lines), [[when FILE]] (wait
 // until the file exists), [[dirty]], [[count FILE]] (at the end, write the number of printed bytes), [[ask]]. Each
-// output contains the time of its creation.
+// output contains the time of its creation: microseconds of the monotonic clock, 13 digits.
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -33,6 +33,10 @@ if (command === '--version') await write('codex-cli 0.166.0\n');
 else if (command === 'exec') await playCodex(args);
 else playAcp();
 
+function timeNow() {
+  return String(process.hrtime.bigint() / 1000n).padStart(13, '0');
+}
+
 // Writes many lines in chunks of 64 KiB; creates a chunk when the reader has read the last one.
 async function burst(prompt, toLine) {
   const [, count, bytes] = /\[\[events (\d+) (\d+)\]\]/.exec(prompt) ?? [];
@@ -51,8 +55,7 @@ async function burst(prompt, toLine) {
     length += piece.at(-1).length;
   };
   for (let index = 0; index < Number(count ?? 0); index += 1) {
-    // 13 digits: the time in milliseconds.
-    const line = `${toLine(`${Date.now()} ${filling}`, index)}\n`;
+    const line = `${toLine(`${timeNow()} ${filling}`, index)}\n`;
     if (dirty && index % 100 === 50) add(DIRTY[Math.floor(index / 100) % DIRTY.length](line));
     if (dirty && index === 1000) add(`${toLine('x'.repeat(8 * 1024 * 1024), index)}\n`);
     if (dirty && index % 1000 === 0) await print('stderr', `noise ${index}\n`);

@@ -18,6 +18,7 @@ export const PROOFS = [
   'reconnect',
   'slow-reader',
   'many-runs',
+  'many-runs-light',
   'replies',
   'dirty',
   'replay',

@@ -42,14 +42,12 @@ export async function clearUp() {
   for (const path of folders) removeFolder(path);
 }
 
-// The engine as one program, on the first core.
-export function engineIn(folder, { pinned = false } = {}) {
+// The engine as one program, on the first core. `program` replaces the script that all systems are measured with.
+export function engineIn(folder, { pinned = false, program = null } = {}) {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, 'codex');
-  writeFileSync(
-    path,
-    `#!/bin/sh\nexec ${pinned && CAN_PIN ? 'taskset -c 0 ' : ''}'${process.execPath}' '${ENGINE}' "$@"\n`,
-  );
+  const command = program === null ? `'${process.execPath}' '${ENGINE}'` : `'${program}'`;
+  writeFileSync(path, `#!/bin/sh\nexec ${pinned && CAN_PIN ? 'taskset -c 0 ' : ''}${command} "$@"\n`);
   chmodSync(path, 0o755);
   return path;
 }
@@ -67,22 +65,35 @@ export function unpinMyself() {
   if (CAN_PIN) spawnSync('taskset', ['-a', '-c', '-p', `0-${cpus().length - 1}`, String(process.pid)]);
 }
 
+// With PARLEY_BENCH_BEFORE=FOLDER, benches that compare versions also measure the built tree of that folder.
+export function earlierVersion() {
+  const folder = process.env.PARLEY_BENCH_BEFORE;
+  return folder ? { who: 'earlier version', program: join(folder, 'bin', 'parley.js') } : null;
+}
+
 // PARLEY_BENCH_PROF=FOLDER writes profiles of the servers.
 export async function startParley(
   folder,
-  { pinned = false, slots = 2, config = {}, profiles = process.env.PARLEY_BENCH_PROF } = {},
+  {
+    pinned = false,
+    slots = 2,
+    config = {},
+    engine: script = null,
+    program = PROGRAM,
+    profiles = process.env.PARLEY_BENCH_PROF,
+  } = {},
 ) {
   const data = join(folder, 'data');
   const cwd = join(folder, 'work');
   mkdirSync(data, { recursive: true });
   mkdirSync(cwd, { recursive: true });
   writeFileSync(join(data, 'config.json'), JSON.stringify({ slots, workspace_roots: [cwd], ...config }));
-  const engine = engineIn(join(folder, 'bin'), { pinned });
+  const engine = engineIn(join(folder, 'bin'), { pinned, program: script });
   const child = startPinned(
     process.execPath,
     [
       ...(profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : []),
-      PROGRAM,
+      program,
       'serve',
       '--port',
       '0',
@@ -147,12 +158,12 @@ async function over(child, signal) {
   await once(child, 'exit');
 }
 
-export async function startSandboxAgent(folder, { pinned = false } = {}) {
+export async function startSandboxAgent(folder, { pinned = false, engine: script = null } = {}) {
   const { path } = peer('sandbox-agent');
   // For this agent name it requires only the program that speaks ACP.
   const programs = join(folder, '.local', 'share', 'sandbox-agent', 'bin', 'agent_processes');
   mkdirSync(programs, { recursive: true });
-  const engine = engineIn(join(folder, 'bin'), { pinned });
+  const engine = engineIn(join(folder, 'bin'), { pinned, program: script });
   writeFileSync(join(programs, 'pi-acp'), `#!/bin/sh\nexec '${engine}'\n`);
   chmodSync(join(programs, 'pi-acp'), 0o755);
   const port = await freePort();
