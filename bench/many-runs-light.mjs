@@ -1,7 +1,7 @@
 // Two hundred concurrent runs with a small engine written in C, so that the system is measured and not its engines.
 import { format } from './lib/figures.mjs';
 import { buildLightEngine } from './lib/light-engine.mjs';
-import { CLIENTS, EVENTS, RUNS, description, figures, openManyRuns } from './lib/many-runs.mjs';
+import { CLIENTS, RUNS, description, figures, openManyRuns } from './lib/many-runs.mjs';
 
 export default {
   name: 'many-runs-light',

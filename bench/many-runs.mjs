@@ -16,7 +16,7 @@ export default {
     '0011](decisions/0011-writes-of-a-moment.md)), so the number of runs does not limit the speed; but while the ' +
     'thread waits for the disk or for a core, the events of all runs wait.',
   rounds: 5,
-  open: async () => openManyRuns(null),
+  open: async () => openManyRuns(''),
   aims: (of) => [
     {
       aim: 'p99 below 100 ms, none lost, none twice',

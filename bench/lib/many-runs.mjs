@@ -40,7 +40,7 @@ export const description =
   'creation in the engine until its client has it. Everything shares the same two cores: server, clients and two ' +
   'hundred engines, which have all started before the first of them prints.';
 
-// `engine` is a path; null: the script that all benches use. With PARLEY_BENCH_BEFORE=FOLDER, a built tree of an
+// `engine` is a path; empty: the script that all benches use. With PARLEY_BENCH_BEFORE=FOLDER, a built tree of an
 // earlier version is measured in the same rounds.
 export function openManyRuns(engine) {
   const before = earlierVersion();

@@ -43,10 +43,10 @@ export async function clearUp() {
 }
 
 // The engine as one program, on the first core. `program` replaces the script that all systems are measured with.
-export function engineIn(folder, { pinned = false, program = null } = {}) {
+export function engineIn(folder, { pinned = false, program = '' } = {}) {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, 'codex');
-  const command = program === null ? `'${process.execPath}' '${ENGINE}'` : `'${program}'`;
+  const command = program ? `'${program}'` : `'${process.execPath}' '${ENGINE}'`;
   writeFileSync(path, `#!/bin/sh\nexec ${pinned && CAN_PIN ? 'taskset -c 0 ' : ''}${command} "$@"\n`);
   chmodSync(path, 0o755);
   return path;
@@ -78,7 +78,7 @@ export async function startParley(
     pinned = false,
     slots = 2,
     config = {},
-    engine: script = null,
+    engine: script = '',
     program = PROGRAM,
     profiles = process.env.PARLEY_BENCH_PROF,
   } = {},
@@ -158,7 +158,7 @@ async function over(child, signal) {
   await once(child, 'exit');
 }
 
-export async function startSandboxAgent(folder, { pinned = false, engine: script = null } = {}) {
+export async function startSandboxAgent(folder, { pinned = false, engine: script = '' } = {}) {
   const { path } = peer('sandbox-agent');
   // For this agent name it requires only the program that speaks ACP.
   const programs = join(folder, '.local', 'share', 'sandbox-agent', 'bin', 'agent_processes');
