@@ -7,7 +7,9 @@ export default {
   name: 'many-runs-light',
   ids: [],
   title: `As agents talk: ${RUNS} concurrent runs with light engines, read by ${CLIENTS} clients`,
-  description: `${description} The engine is a small program written in C, because two hundred Node processes occupy two cores by themselves.`,
+  description:
+    `${description} The engine is a small program written in C, because two hundred Node processes occupy two cores ` +
+    'by themselves.',
   figures,
   plots: ['ms p50', 'ms p99'],
   rounds: 5,

@@ -92,7 +92,7 @@ function judge({ functionName, url }) {
   if (functionName === '(idle)') return 'starting';
   if (functionName === '(program)') return OTHER;
   if (functionName === '(garbage collector)') return GARBAGE;
-  if (functionName === '#write' && url.endsWith('/store/sqlite/writes.js')) return DISK;
+  if (functionName === '#write' && url.endsWith('/store/sqlite/commits/writes.js')) return DISK;
   // Loading of modules and compiling of schemas.
   if (STARTING.has(functionName) || /loader|module_job|resolve/.test(url) || url.includes('/ajv/')) return 'starting';
   return Object.keys(FOLDERS).find((folder) => FOLDERS[folder].test(url));

@@ -32,7 +32,10 @@ export const figures = {
     better: 'less',
     description: 'passed to the file system by the server, from the first event until all runs have ended',
   },
-  'bytes kept/event': { better: 'less', description: 'by which the database has grown, its write-ahead log included' },
+  'bytes kept/event': {
+    better: 'less',
+    description: 'by which the database has grown, with its write-ahead log',
+  },
 };
 
 export const description =

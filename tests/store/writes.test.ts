@@ -8,7 +8,7 @@ import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
 import { makeDurable, openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 import { loadGroups } from '../../src/store/sqlite/recent/load-groups.js';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
-import { Writes } from '../../src/store/sqlite/writes.js';
+import { Writes } from '../../src/store/sqlite/commits/writes.js';
 import type { RunRecord } from '../../src/store/store.js';
 import { T0, change, flush, newRun } from './conformance.js';
 
@@ -144,7 +144,7 @@ test('large writes are spread over several transactions in order, and other work
     writes.add(
       () => order.push(`write ${name}`),
       () => order.push(`done ${name}`),
-      bytes,
+      { bytes },
     );
   const all = [add('a', 900_000), add('b', 900_000), add('c', 10), add('d', 5_000_000), add('e', 10)];
   const between: number[] = [];

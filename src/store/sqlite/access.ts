@@ -25,7 +25,7 @@ import {
 } from '../audit.js';
 import { isTime } from '../stored-shapes.js';
 import type { Database, Statement } from './open-database.js';
-import { Writes } from './writes.js';
+import type { Writes } from './commits/writes.js';
 
 const AUDIT = 'seq, ts, type, actor_json, address, body_json, digest';
 
@@ -36,9 +36,10 @@ export class SqliteAccess implements AccessStore {
   #bySecret: Statement | null = null;
 
   // The database is open and migrated.
-  constructor(db: Database) {
+  // All writes of a connection share one queue, because each transaction decides how it is synced.
+  constructor(db: Database, writes: Writes) {
     this.#db = db;
-    this.#writes = new Writes(db);
+    this.#writes = writes;
   }
 
   async createSession(session: SessionRecord, entry: AuditEntry): Promise<void> {

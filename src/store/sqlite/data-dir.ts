@@ -14,11 +14,13 @@ import { checkSound, checkTables, tell } from './check-tables.js';
 import { explainSqlite, isDamage } from './explain-sqlite.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
+import { WriteAheadLog } from './commits/log-sync.js';
+import { Writes } from './commits/writes.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
 import { openReadOnly } from './open-read-only.js';
 import { loadGroups } from './recent/load-groups.js';
 import { SqliteStore } from './sqlite-store.js';
-import { watchFiles } from './watch-files.js';
+import { watchFiles } from './commits/watch-files.js';
 
 const NOTE = 'writer.json';
 // Keeps a reference to each lock: otherwise it would be garbage-collected, and another process could get the directory.
@@ -86,7 +88,9 @@ async function openStore(path: string): Promise<{ store: SqliteStore; access: Sq
     // Checked first: a refused database is not changed in any way, not even its journal mode.
     migrate(db, MIGRATIONS, checkTables);
     makeDurable(db);
-    return { store: new SqliteStore(db, loadGroups(db), watchFiles(path)), access: new SqliteAccess(db) };
+    const files = { checkFiles: watchFiles(path), log: new WriteAheadLog(path) };
+    const store = new SqliteStore(db, loadGroups(db), files);
+    return { store, access: new SqliteAccess(db, store.writes) };
   } catch (error) {
     db.close();
     throw error;
@@ -167,8 +171,8 @@ export async function openForReading(path: string): Promise<DataDir | null> {
         throw refusal('DATA_DIR_UNUSABLE.old_version', { path, version });
       }
       checkTables(db);
-      const store = new SqliteStore(db, null);
-      return { path, store, access: new SqliteAccess(db), close: () => store.close() };
+      const store = new SqliteStore(db, null, { log: new WriteAheadLog(file) });
+      return { path, store, access: new SqliteAccess(db, store.writes), close: () => store.close() };
     } catch (error) {
       if (db.isOpen) db.close();
       throw error;
@@ -213,7 +217,7 @@ export async function openAccess(path: string, writer: Writer): Promise<AccessDi
     if (version < NEWEST_VERSION) return openDataDir(path, writer);
     const db = await openDatabase(file);
     makeDurable(db);
-    const access = new SqliteAccess(db);
+    const access = new SqliteAccess(db, new Writes(db));
     return {
       access,
       close: async () => {

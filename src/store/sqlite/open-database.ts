@@ -15,9 +15,12 @@ const FIRST_QUIET_MAJOR = 24;
 // writes take longer.
 const PAGE_BYTES = 8 * 1024;
 
+// How long a statement waits for another process.
+export const BUSY_MS = 5000;
+
 export async function openDatabase(path: string, options: { readOnly?: boolean } = {}): Promise<Database> {
   const driver = await loadDriver();
-  const db = new driver.DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: 5000 });
+  const db = new driver.DatabaseSync(path, { readOnly: options.readOnly ?? false, timeout: BUSY_MS });
   readAllIntegers(db);
   if (!options.readOnly) db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
   return db;

@@ -27,7 +27,7 @@ export function packBody(plain: Uint8Array, leastBytes = LEAST_BYTES): PackedBod
   if (length < leastBytes) return { body: plain, packed: 0 };
   const body = brotliCompressSync(plain, {
     params: { ...FASTEST, [constants.BROTLI_PARAM_SIZE_HINT]: length },
-    chunkSize: 64 * 1024,
+    chunkSize: Math.min(Math.max(length >> 3, 4 * 1024), 64 * 1024),
   });
   return body.length > length * MOST_OF_PLAIN ? { body: plain, packed: 0 } : { body, packed: length };
 }

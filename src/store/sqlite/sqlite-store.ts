@@ -45,27 +45,36 @@ import {
   type ReadJournal,
   type ReadLines,
 } from './read-journal.js';
-import { toHandle, toInteraction, toRun, type InteractionRow, type RunRow } from '../rows.js';
+import { toHandle, toRun, type RunRow } from '../rows.js';
+import { KEY_OF_ANSWER, NEWEST_FIRST, listInteractions, loadInteraction } from './read-interactions.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
-import type { CheckFiles } from './watch-files.js';
+import type { LogSync } from './commits/log-sync.js';
+import type { CheckFiles } from './commits/watch-files.js';
+import { Writes } from './commits/writes.js';
 import { findAtWork, findAtWorkIn, findInHome } from './find-runs.js';
 import { insertRun } from './create-run.js';
 import { deleteRun } from './delete-run.js';
 import { insertInteraction, resolveInteraction, setColumns, setHandle } from './change-rows.js';
-import { Writes } from './writes.js';
 
 type StateRow = Pick<
   RunRow,
   'run_id' | 'request_id' | 'status' | 'epoch' | 'cancel_requested_json' | keyof JournalHeads
 > & { readonly engine: string };
 
+export interface FilesOfStore {
+  readonly checkFiles?: CheckFiles | undefined;
+  readonly log?: LogSync | undefined;
+}
+
 export class SqliteStore implements Store {
   readonly isComplete = true;
   readonly summaries: SqliteSummaries;
+  // All writes of this connection.
+  readonly writes: Writes;
   readonly #db: Database;
   readonly #append: AppendJournal;
   readonly #read: ReadJournal;
@@ -74,7 +83,7 @@ export class SqliteStore implements Store {
   readonly #recent: RecentView;
   readonly #source: JournalSource;
   readonly #groups: GroupWriter | null;
-  readonly #writes: Writes;
+  readonly #log: LogSync | undefined;
   readonly #selectState: Statement;
   readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
@@ -83,17 +92,18 @@ export class SqliteStore implements Store {
   readonly checkUsable: CheckFiles;
 
   // The database is open and migrated. Only the process that writes to it has loaded the groups; it alone may call
-  // methods that write. `checkFiles` runs before anything is acknowledged.
-  constructor(db: Database, groups: LoadedGroups | null, checkFiles: CheckFiles = () => {}) {
+  // methods that write. `checkFiles` runs before anything is acknowledged; without `log`, SQLite syncs every commit.
+  constructor(db: Database, groups: LoadedGroups | null, { checkFiles = () => {}, log }: FilesOfStore = {}) {
     this.checkUsable = checkFiles;
     this.#db = db;
+    this.#log = log;
     this.#groups = groups && new GroupWriter(db, groups);
-    this.#recent = this.#groups ?? new GroupReader(db);
+    this.#recent = this.#groups ?? new GroupReader(db, log);
     this.#source = { db, recent: this.#recent };
     this.#append = prepareAppend(db);
     this.#read = prepareRead(db, this.#recent);
     this.#readLines = prepareReadLines(db, this.#recent);
-    this.#writes = new Writes(db, checkFiles, this.#groups ?? undefined);
+    this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined, log });
     this.summaries = new SqliteSummaries(db, this.#recent);
     this.#selectState = db.prepare(
       'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +
@@ -105,7 +115,7 @@ export class SqliteStore implements Store {
   }
 
   createRun(run: NewRun): Promise<CreateOutcome> {
-    return this.#writes.add(
+    return this.writes.add(
       (): CreateOutcome => {
         const known = this.#db.prepare('SELECT * FROM runs WHERE request_id = ?').get(run.request_id) as
           | RunRow
@@ -128,7 +138,7 @@ export class SqliteStore implements Store {
       },
       ({ created }, ms) =>
         created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }),
-      bytesOf(run.journal),
+      { bytes: bytesOf(run.journal) },
     );
   }
 
@@ -156,7 +166,7 @@ export class SqliteStore implements Store {
     if (lines && isSmall(lines) && epoch === undefined && !create && deliveries.length === 0 && !changesRows(rows))
       return this.#appendSmall({ run_id: runId, expect, now, status: before.status, lines }, rows?.reached);
     let isCreated = false;
-    return this.#writes.add(
+    return this.writes.add(
       (): AppendOutcome => {
         this.#groups?.merge(runId);
         const run = this.#selectState.get(runId) as StateRow | undefined;
@@ -192,19 +202,19 @@ export class SqliteStore implements Store {
         if (create && isCreated)
           this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
       },
-      bytesOf(lines) + bytesOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0),
+      { bytes: bytesOf(lines) + bytesOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0) },
     );
   }
 
   #appendSmall(small: SmallAppend, reached: RunState | undefined): Promise<AppendOutcome> {
     const { run_id: runId, lines } = small;
-    return this.#writes.add(
+    return this.writes.add(
       (): AppendOutcome => this.#writer().append(small),
       ({ committed }, ms) => {
         if (committed) this.#tell({ run_id: runId, journal: lines, status: reached, origin: 'here', ms });
         this.#mergeSoon();
       },
-      bytesOf(lines),
+      { bytes: bytesOf(lines), later: true },
     );
   }
 
@@ -217,7 +227,7 @@ export class SqliteStore implements Store {
   #mergeSoon(): void {
     if (this.#isMerging || !this.#writer().isFull) return;
     this.#isMerging = true;
-    const merging = this.#writes.add(() => this.#writer().mergeOldest(), undefined, MERGED_AT_ONCE);
+    const merging = this.writes.add(() => this.#writer().mergeOldest(), undefined, { bytes: MERGED_AT_ONCE });
     // After a failure, the next flush tries again. Nothing is lost: the flushes stay in their groups.
     void merging
       .catch(() => {})
@@ -232,7 +242,7 @@ export class SqliteStore implements Store {
 
   // Merges all recent flushes.
   async mergeAll(): Promise<void> {
-    await this.#writes.add(() => this.#writer().mergeAll());
+    await this.writes.add(() => this.#writer().mergeAll());
   }
 
   onCommitted(listener: CommitListener): () => void {
@@ -260,7 +270,7 @@ export class SqliteStore implements Store {
   }
 
   deleteRun(runId: string, options: DeleteRunOptions = {}): Promise<DeleteOutcome> {
-    return this.#writes.add(
+    return this.writes.add(
       (): DeleteOutcome => {
         this.#groups?.merge(runId);
         return deleteRun(this.#db, runId, options);
@@ -346,34 +356,23 @@ export class SqliteStore implements Store {
   }
 
   async loadInteraction(interactionId: string): Promise<InteractionRecord | null> {
-    return this.#interaction('interaction_id = ?', interactionId);
+    return loadInteraction(this.#db, 'interaction_id = ?', interactionId);
   }
 
   async loadInteractionByKey(runId: string, idempotencyKey: string): Promise<InteractionRecord | null> {
-    const row = this.#db
-      .prepare(`SELECT * FROM interactions WHERE run_id = ?
-      AND iif(json_valid(resolution_json), json_extract(resolution_json, '$.idempotency_key'), NULL) = ?`)
-      .get(runId, idempotencyKey) as InteractionRow | undefined;
-    return row ? toInteraction(row) : null;
+    return loadInteraction(this.#db, `run_id = ? AND ${KEY_OF_ANSWER} = ?`, runId, idempotencyKey);
   }
 
   async loadPendingInteraction(runId: string): Promise<InteractionRecord | null> {
-    return this.#interaction(`run_id = ? AND state = 'pending'`, runId);
+    return loadInteraction(this.#db, `run_id = ? AND state = 'pending'`, runId);
   }
 
   async loadLatestInteraction(runId: string): Promise<InteractionRecord | null> {
-    return this.#interaction(
-      'run_id = ? ORDER BY attempt_number DESC, asked_at DESC, interaction_id DESC LIMIT 1',
-      runId,
-    );
+    return loadInteraction(this.#db, `run_id = ? ${NEWEST_FIRST} LIMIT 1`, runId);
   }
 
   async listInteractions(runId: string): Promise<InteractionRecord[]> {
-    return (
-      this.#db
-        .prepare('SELECT * FROM interactions WHERE run_id = ? ORDER BY interaction_id')
-        .all(runId) as unknown as InteractionRow[]
-    ).map(toInteraction);
+    return listInteractions(this.#db, runId);
   }
 
   async listPending(filter: PendingFilter): Promise<InteractionRecord[]> {
@@ -382,13 +381,6 @@ export class SqliteStore implements Store {
 
   async nextDecision(except: readonly string[] = []): Promise<InteractionRecord | null> {
     return nextDecision(this.#db, except);
-  }
-
-  #interaction(condition: string, ...values: string[]): InteractionRecord | null {
-    const row = this.#db.prepare(`SELECT * FROM interactions WHERE ${condition}`).get(...values) as
-      | InteractionRow
-      | undefined;
-    return row ? toInteraction(row) : null;
   }
 
   async listQueued(limit: number): Promise<string[]> {
@@ -400,7 +392,7 @@ export class SqliteStore implements Store {
   }
 
   markStarting(runId: string): Promise<void> {
-    return this.#writes.add(
+    return this.writes.add(
       () => void this.#db.prepare(`UPDATE runs SET at_work = 1 WHERE run_id = ? AND status = 'queued'`).run(runId),
     );
   }
@@ -408,15 +400,13 @@ export class SqliteStore implements Store {
   async releaseStarts(): Promise<void> {
     const marked = this.#db.prepare(`SELECT 1 FROM runs WHERE at_work = 1 AND status = 'queued' LIMIT 1`).get();
     if (marked)
-      await this.#writes.add(() =>
-        this.#db.exec(`UPDATE runs SET at_work = 0 WHERE at_work = 1 AND status = 'queued'`),
-      );
+      await this.writes.add(() => this.#db.exec(`UPDATE runs SET at_work = 0 WHERE at_work = 1 AND status = 'queued'`));
   }
 
   async countCrashes(): Promise<void> {
     const marked = this.#db.prepare('SELECT 1 FROM runs WHERE at_work = 1 LIMIT 1').get();
     if (marked)
-      await this.#writes.add(() =>
+      await this.writes.add(() =>
         this.#db.exec('UPDATE runs SET crashes = crashes + 1, at_work = 0 WHERE at_work = 1'),
       );
   }
@@ -450,7 +440,7 @@ export class SqliteStore implements Store {
   }
 
   finishDelivery(deliveryId: string, outcome: DeliveryOutcome): Promise<boolean> {
-    return this.#writes.add(() => finishDelivery(this.#db, deliveryId, outcome));
+    return this.writes.add(() => finishDelivery(this.#db, deliveryId, outcome));
   }
 
   async countDeliveries(): Promise<{ pending: number; given_up: number }> {
@@ -462,7 +452,8 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#writes.flush();
+    this.writes.flush();
+    this.#log?.close();
     this.#db.close();
   }
 }

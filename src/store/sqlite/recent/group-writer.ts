@@ -3,7 +3,7 @@
 // anything else of the run changes, or when there are too many recent flushes.
 //
 // Calls within a transaction are staged until it ends: committed() applies them to the memory of this process,
-// rolledBack() discards them.
+// rolledBack() and notSynced() discard them.
 import { extendHeads } from '../../extend-heads.js';
 import type { AppendOutcome, JournalFlush, JournalHeads, RunAppend } from '../../store.js';
 import type { RunState } from '../../../run/statechart.js';
@@ -48,6 +48,7 @@ export class GroupWriter implements RecentView {
   readonly #select: Statement;
   readonly #insert: Statement;
   readonly #delete: Statement;
+  readonly #clear: Statement;
   // Numbers are never used again, because other processes read the groups after the last one they know: the newest
   // group is kept until there is a newer one.
   #newestGroup: number;
@@ -56,6 +57,8 @@ export class GroupWriter implements RecentView {
   readonly #damagedGroups: ReadonlySet<number>;
   // After the current transaction.
   #nextEmpty: ReadonlySet<number> = new Set();
+  // Groups whose writes have failed although their rows are in the database. The next transaction clears these rows.
+  readonly #failedGroups = new Set<number>();
 
   constructor(db: Database, { recent, empty, newest, damaged }: LoadedGroups) {
     this.#recent = recent;
@@ -66,6 +69,7 @@ export class GroupWriter implements RecentView {
     this.#select = db.prepare('SELECT status, epoch, rasp_seq, fcmp_seq, ts, digest FROM runs WHERE run_id = ?');
     this.#insert = db.prepare('INSERT INTO event_groups (group_id, body, packed) VALUES (?, ?, ?)');
     this.#delete = db.prepare('DELETE FROM event_groups WHERE group_id = ?');
+    this.#clear = db.prepare(`UPDATE event_groups SET body = x'', packed = 0 WHERE group_id = ?`);
   }
 
   refresh(): void {
@@ -133,6 +137,7 @@ export class GroupWriter implements RecentView {
   // At the end of a transaction: stores the staged flushes, and deletes groups whose flushes are all merged.
   store(): void {
     this.#nextEmpty = this.#emptyGroups;
+    for (const group of this.#failedGroups) this.#clear.run(group);
     if (this.#staged.size === 0) return;
     const flushes = [...this.#staged.values()].flatMap((staged) => staged.flushes);
     const newest = this.#newestGroup + Number(flushes.length > 0);
@@ -162,10 +167,18 @@ export class GroupWriter implements RecentView {
       for (const flush of flushes) this.#recent.add({ ...flush, group: this.#newestGroup }, this.#newestBytes);
     }
     this.#emptyGroups = this.#nextEmpty;
+    if (this.#failedGroups.size > 0) this.#emptyGroups = new Set([...this.#nextEmpty, ...this.#failedGroups]);
+    this.#failedGroups.clear();
     this.#staged.clear();
   }
 
   rolledBack(): void {
+    this.#staged.clear();
+  }
+
+  notSynced(): void {
+    this.#newestGroup += 1;
+    this.#failedGroups.add(this.#newestGroup);
     this.#staged.clear();
   }
 

@@ -2,7 +2,7 @@
 // without a name, and all of that would be lost when the process exits; so a commit is acknowledged only if its files
 // are still in place.
 import { statSync, type BigIntStats } from 'node:fs';
-import { refusal, type RequestError } from '../../run/request-error.js';
+import { refusal, type RequestError } from '../../../run/request-error.js';
 
 // Throws if a file is not the one that was opened.
 export type CheckFiles = () => void;
