@@ -39,8 +39,8 @@ export const figures = {
 };
 
 export const description =
-  'Each engine prints ten events every tenth of a second; each client reads ten runs. The time of an event is from its ' +
-  'creation in the engine until its client has it. Everything shares the same two cores: server, clients and two ' +
+  'Each engine prints ten events every tenth of a second; each client reads ten runs. The time of an event is from ' +
+  'its creation in the engine until its client has it. Everything shares the same two cores: server, clients and two ' +
   'hundred engines, which have all started before the first of them prints.';
 
 // `engine` is a path; empty: the script that all benches use. With PARLEY_BENCH_BEFORE=FOLDER, a built tree of an

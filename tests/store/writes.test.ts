@@ -170,7 +170,7 @@ test('large writes are spread over several transactions in order, and other work
   expect(new Set(between).size).toBeGreaterThan(2);
   // At the end nothing waits for a turn.
   const [late, later] = [add('f', 5_000_000), add('g', 5_000_000)];
-  writes.flush();
+  await writes.drain();
   await Promise.all([late, later]);
   expect(commits()).toBe(6);
 });

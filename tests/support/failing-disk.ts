@@ -32,6 +32,7 @@ export async function breakDisk(
     writeSync: fs.writeSync,
     writeFileSync: fs.writeFileSync,
     appendFileSync: fs.appendFileSync,
+    fdatasync: fs.fdatasync,
     fdatasyncSync: fs.fdatasyncSync,
     mkdirSync: fs.mkdirSync,
     renameSync: fs.renameSync,
@@ -97,6 +98,11 @@ export async function breakDisk(
     appendFileSync: guard(real.appendFileSync as Call, ([file, data, options]) =>
       real.appendFileSync(file as string, halfOf(data), options as fs.WriteFileOptions),
     ),
+    fdatasync: (file: number, done: fs.NoParamCallback) => {
+      const error = isOurs(file) ? refusal('fdatasync') : null;
+      if (error) setImmediate(done, error);
+      else real.fdatasync(file, done);
+    },
     fdatasyncSync: guard(real.fdatasyncSync as Call, () => {}),
   };
   Object.assign(fs, patched);

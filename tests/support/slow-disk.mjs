@@ -15,7 +15,7 @@ if (process.argv[2] === 'serve' && ms && ledger) {
   };
   const block = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, delay());
   const note = fs.openSync(ledger, 'a', 0o600);
-  const { openSync, writeSync, fstatSync, fdatasyncSync } = fs;
+  const { openSync, writeSync, fstatSync, fdatasync, fdatasyncSync } = fs;
 
   // The database itself cannot be slowed down from here, but its writer can: no change exists before its time.
   const { SqliteStore } = await import('../../dist/store/sqlite/sqlite-store.js');
@@ -39,6 +39,10 @@ if (process.argv[2] === 'serve' && ms && ledger) {
     block();
     fdatasyncSync(file);
     record(paths.get(file) ?? '', size);
+  };
+  // The write-ahead log of the database: SQLite acknowledges its other commits only after the delay above.
+  fs.fdatasync = (file, done) => {
+    setTimeout(() => fdatasync(file, done), delay());
   };
 
   const { open } = fsPromises;

@@ -35,8 +35,8 @@ export class SqliteAccess implements AccessStore {
   // Prepared once: it is run for every request of a browser, and for every frame of its streams.
   #bySecret: Statement | null = null;
 
-  // The database is open and migrated.
-  // All writes of a connection share one queue, because each transaction decides how it is synced.
+  // The database is open and migrated, and all writes of its connection share a queue, because each transaction decides
+  // how it is synced.
   constructor(db: Database, writes: Writes) {
     this.#db = db;
     this.#writes = writes;
@@ -205,11 +205,6 @@ export class SqliteAccess implements AccessStore {
   // Every lookup reads the file, so no notification is needed.
   onChanged(): () => void {
     return () => {};
-  }
-
-  // Writes queued changes; the owner closes the database.
-  flush(): void {
-    this.#writes.flush();
   }
 }
 

@@ -55,7 +55,6 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
         store,
         access,
         close: async () => {
-          access.flush();
           await store.close();
           release(lock);
         },
@@ -217,11 +216,11 @@ export async function openAccess(path: string, writer: Writer): Promise<AccessDi
     if (version < NEWEST_VERSION) return openDataDir(path, writer);
     const db = await openDatabase(file);
     makeDurable(db);
-    const access = new SqliteAccess(db, new Writes(db));
+    const writes = new Writes(db);
     return {
-      access,
+      access: new SqliteAccess(db, writes),
       close: async () => {
-        access.flush();
+        await writes.drain();
         db.close();
       },
     };

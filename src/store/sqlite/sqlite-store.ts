@@ -452,7 +452,7 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.writes.flush();
+    await this.writes.drain();
     this.#log?.close();
     this.#db.close();
   }

@@ -2,12 +2,11 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs';
 
 export interface LogSync {
-  // Calls back when everything that is in the log now is on the disk. One sync at a time.
-  sync(done: (error: unknown) => void): void;
-  // Completes the sync in progress before it returns.
-  syncNow(): void;
+  // Resolves when everything that is in the log now is on the disk. One sync at a time.
+  sync(): Promise<void>;
   // Syncs in this thread.
   syncHere(): void;
+  // No sync is in progress.
   close(): void;
 }
 
@@ -16,32 +15,16 @@ export class WriteAheadLog implements LogSync {
   // SQLite keeps the file as long as the database is open, and has its locks on other files. So this process may open
   // and close it.
   #file: number | null = null;
-  #done: ((error: unknown) => void) | null = null;
 
   // The path of the database.
   constructor(path: string) {
     this.#path = `${path}-wal`;
   }
 
-  sync(done: (error: unknown) => void): void {
-    this.#done = done;
-    try {
-      fdatasync(this.#open(), (error) => {
-        if (this.#done === done) this.#finish(error);
-      });
-    } catch (error) {
-      this.#finish(error);
-    }
-  }
-
-  syncNow(): void {
-    if (!this.#done) return;
-    try {
-      fdatasyncSync(this.#open());
-      this.#finish(null);
-    } catch (error) {
-      this.#finish(error);
-    }
+  sync(): Promise<void> {
+    return new Promise((resolve, fail) => {
+      fdatasync(this.#open(), (error) => (error ? fail(error) : resolve()));
+    });
   }
 
   syncHere(): void {
@@ -60,11 +43,5 @@ export class WriteAheadLog implements LogSync {
 
   #open(): number {
     return (this.#file ??= openSync(this.#path, 'r'));
-  }
-
-  #finish(error: unknown): void {
-    const done = this.#done;
-    this.#done = null;
-    done?.(error);
   }
 }

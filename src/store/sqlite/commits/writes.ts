@@ -39,8 +39,11 @@ export interface WriteOptions {
   readonly log?: LogSync | undefined;
 }
 
-// A committed transaction whose sync is in progress.
-interface Unsynced {
+interface SyncFailure {
+  readonly error: unknown;
+}
+
+interface Committed {
   readonly group: readonly Write[];
   readonly results: readonly unknown[];
 }
@@ -51,11 +54,12 @@ export class Writes {
   readonly #participant: Participant;
   readonly #log: LogSync | undefined;
   #waiting: Write[] = [];
-  #unsynced: Unsynced | null = null;
+  // Resolves when the sync in progress has ended and its transaction is settled.
+  #syncing: Promise<void> | null = null;
   // Whether SQLite syncs each commit.
   #isFull = true;
-  // Why a sync has failed. The log must reach the database file before anything else is acknowledged.
-  #syncFailure: { readonly error: unknown } | null = null;
+  // The log must reach the database file before anything else is acknowledged.
+  #syncFailure: SyncFailure | null = null;
 
   constructor(db: Database, { checkFiles = () => {}, participant = NOBODY, log }: WriteOptions = {}) {
     this.#db = db;
@@ -79,15 +83,15 @@ export class Writes {
         resolve(result as T);
       };
       this.#waiting.push({ work, done, fail, bytes, later });
-      if (this.#waiting.length === 1 && !this.#unsynced) setImmediate(() => this.#writeGroups());
+      if (this.#waiting.length === 1 && !this.#syncing) setImmediate(() => this.#writeGroups());
     });
   }
 
-  // Writes everything that is queued, without waiting for more.
-  flush(): void {
+  // Writes everything that is queued, without waiting for more: the database can be closed then.
+  async drain(): Promise<void> {
     for (;;) {
       // The end of a sync may begin the next one.
-      if (this.#unsynced) this.#log?.syncNow();
+      if (this.#syncing) await this.#syncing;
       else if (this.#waiting.length > 0) this.#write(this.#nextGroup(), { mayWait: false });
       else return;
     }
@@ -95,12 +99,12 @@ export class Writes {
 
   // Other work runs between two groups.
   #writeGroups(): void {
-    if (this.#waiting.length === 0 || this.#unsynced) return;
+    if (this.#waiting.length === 0 || this.#syncing) return;
     const group = this.#nextGroup();
     const isLast = this.#waiting.length === 0;
     this.#write(group, { mayWait: true });
     // Writes that were queued meanwhile have their own tick.
-    if (!isLast && !this.#unsynced) setImmediate(() => this.#writeGroups());
+    if (!isLast && !this.#syncing) setImmediate(() => this.#writeGroups());
   }
 
   #nextGroup(): Write[] {
@@ -112,13 +116,14 @@ export class Writes {
   // If a group cannot be written together, it is split in halves: an invalid write, or one that is too large for the
   // remaining space, must not fail the others.
   #write(group: readonly Write[], { mayWait }: { readonly mayWait: boolean }): void {
-    const isLater = mayWait && this.#log !== undefined && group.every(({ later }) => later);
+    const log = mayWait && group.every(({ later }) => later) ? this.#log : undefined;
     try {
-      if (this.#syncFailure) this.#checkpoint(this.#syncFailure);
-      this.#syncEachCommit(!isLater);
+      const failure = this.#checkpoint();
+      if (failure) throw failure.error;
+      this.#syncEachCommit(!log);
       this.#db.exec('BEGIN IMMEDIATE');
     } catch (error) {
-      // Another process has locked the file: each part would wait for it in vain.
+      // Another process has locked the file, or the disk still fails: each part would wait for it in vain.
       for (const { fail } of group) fail(error);
       return;
     }
@@ -135,30 +140,29 @@ export class Writes {
       this.#write(group.slice(0, half), { mayWait: false });
       return this.#write(group.slice(half), { mayWait: false });
     }
-    if (!isLater) return this.#acknowledge({ group, results });
-    this.#unsynced = { group, results };
-    this.#log?.sync((error) => this.#synced(error));
+    const committed = { group, results };
+    if (log) this.#syncing = this.#sync(log, committed);
+    else this.#acknowledge(committed);
   }
 
-  #synced(error: unknown): void {
-    const unsynced = this.#unsynced;
-    this.#unsynced = null;
-    if (unsynced) this.#settle(unsynced, error);
+  async #sync(log: LogSync, committed: Committed): Promise<void> {
+    try {
+      await log.sync();
+    } catch (error) {
+      this.#syncFailure = { error };
+    }
+    const failure = this.#checkpoint();
+    this.#syncing = null;
+    if (failure) {
+      this.#participant.notSynced();
+      for (const { fail } of committed.group) fail(failure.error);
+    } else {
+      this.#acknowledge(committed);
+    }
     this.#writeGroups();
   }
 
-  #settle(unsynced: Unsynced, error: unknown): void {
-    try {
-      if (error) this.#checkpoint({ error });
-    } catch (failure) {
-      this.#participant.notSynced();
-      for (const { fail } of unsynced.group) fail(failure);
-      return;
-    }
-    this.#acknowledge(unsynced);
-  }
-
-  #acknowledge({ group, results }: Unsynced): void {
+  #acknowledge({ group, results }: Committed): void {
     this.#participant.committed();
     // A commit into deleted files is not acknowledged.
     try {
@@ -178,17 +182,20 @@ export class Writes {
 
   // After a failed sync, the kernel may have dropped what was to be written, and a second sync would succeed without
   // it. So everything in the log is written again, into the database file, and synced there. Then the log is emptied:
-  // the part of it that did reach the disk has older versions of the same pages.
-  #checkpoint(failure: { readonly error: unknown }): void {
-    this.#syncFailure = failure;
-    this.#db.exec('PRAGMA busy_timeout = 0');
+  // the part of it that did reach the disk has older versions of the same pages. Returns why this is not possible yet.
+  #checkpoint(): SyncFailure | null {
+    if (!this.#syncFailure) return null;
     try {
+      this.#db.exec('PRAGMA busy_timeout = 0');
       const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number };
-      if (busy !== 0) throw failure.error;
+      if (busy !== 0) return this.#syncFailure;
       this.#log?.syncHere();
+      this.#syncFailure = null;
+      return null;
+    } catch (error) {
+      return { error };
     } finally {
       this.#db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
     }
-    this.#syncFailure = null;
   }
 }
