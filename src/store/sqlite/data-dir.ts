@@ -14,6 +14,7 @@ import { checkSound, checkTables, tell } from './check-tables.js';
 import { explainSqlite, isDamage } from './explain-sqlite.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
+import { Checkpoints } from './commits/checkpoints.js';
 import { WriteAheadLog } from './commits/log-sync.js';
 import { Writes } from './commits/writes.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
@@ -87,7 +88,11 @@ async function openStore(path: string): Promise<{ store: SqliteStore; access: Sq
     // Checked first: a refused database is not changed in any way, not even its journal mode.
     migrate(db, MIGRATIONS, checkTables);
     makeDurable(db);
-    const files = { checkFiles: watchFiles(path), log: new WriteAheadLog(path) };
+    const files = {
+      checkFiles: watchFiles(path),
+      log: new WriteAheadLog(path),
+      checkpoints: new Checkpoints(db, path),
+    };
     const store = new SqliteStore(db, loadGroups(db), files);
     return { store, access: new SqliteAccess(db, store.writes) };
   } catch (error) {

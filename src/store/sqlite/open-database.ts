@@ -13,7 +13,7 @@ const FIRST_QUIET_MAJOR = 24;
 // The page size of a new database; an existing one keeps its own. The data is mostly large text, and SQLite writes
 // whole pages: measured, a large write takes a fifth less time than with 4 KiB. With 16 KiB it is two fifths, but small
 // writes take longer.
-const PAGE_BYTES = 8 * 1024;
+export const PAGE_BYTES = 8 * 1024;
 
 // How long a statement waits for another process.
 export const BUSY_MS = 5000;
@@ -39,11 +39,13 @@ export async function openLock(path: string): Promise<Database> {
   return new driver.DatabaseSync(path, { timeout: 0 });
 }
 
-async function loadDriver(): Promise<Driver> {
+export function driverName(): string {
   const major = Number(process.versions.node.split('.')[0]);
-  return (
-    major >= FIRST_QUIET_MAJOR ? await import('node:sqlite' as string) : await import('@photostructure/sqlite')
-  ) as Driver;
+  return major >= FIRST_QUIET_MAJOR ? 'node:sqlite' : '@photostructure/sqlite';
+}
+
+async function loadDriver(): Promise<Driver> {
+  return (await import(driverName())) as Driver;
 }
 
 // Runs the work in a transaction. The work is synchronous, so nothing else can happen in between.

@@ -52,6 +52,7 @@ import { insertTurn, sumTurns } from './turn-counts.js';
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
+import type { Checkpoints } from './commits/checkpoints.js';
 import type { LogSync } from './commits/log-sync.js';
 import type { CheckFiles } from './commits/watch-files.js';
 import { Writes } from './commits/writes.js';
@@ -68,6 +69,7 @@ type StateRow = Pick<
 export interface FilesOfStore {
   readonly checkFiles?: CheckFiles | undefined;
   readonly log?: LogSync | undefined;
+  readonly checkpoints?: Checkpoints | undefined;
 }
 
 export class SqliteStore implements Store {
@@ -84,6 +86,7 @@ export class SqliteStore implements Store {
   readonly #source: JournalSource;
   readonly #groups: GroupWriter | null;
   readonly #log: LogSync | undefined;
+  readonly #checkpoints: Checkpoints | undefined;
   readonly #selectState: Statement;
   readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
@@ -93,17 +96,22 @@ export class SqliteStore implements Store {
 
   // The database is open and migrated. Only the process that writes to it has loaded the groups; it alone may call
   // methods that write. `checkFiles` runs before anything is acknowledged; without `log`, SQLite syncs every commit.
-  constructor(db: Database, groups: LoadedGroups | null, { checkFiles = () => {}, log }: FilesOfStore = {}) {
+  constructor(
+    db: Database,
+    groups: LoadedGroups | null,
+    { checkFiles = () => {}, log, checkpoints }: FilesOfStore = {},
+  ) {
     this.checkUsable = checkFiles;
     this.#db = db;
     this.#log = log;
+    this.#checkpoints = checkpoints;
     this.#groups = groups && new GroupWriter(db, groups);
     this.#recent = this.#groups ?? new GroupReader(db, log);
     this.#source = { db, recent: this.#recent };
     this.#append = prepareAppend(db);
     this.#read = prepareRead(db, this.#recent);
     this.#readLines = prepareReadLines(db, this.#recent);
-    this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined, log });
+    this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined, log, checkpoints });
     this.summaries = new SqliteSummaries(db, this.#recent);
     this.#selectState = db.prepare(
       'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +
@@ -453,6 +461,7 @@ export class SqliteStore implements Store {
 
   async close(): Promise<void> {
     await this.writes.drain();
+    await this.#checkpoints?.close();
     this.#log?.close();
     this.#db.close();
   }

@@ -2,9 +2,13 @@
 // concurrent runs cost the disk one write. A call resolves only after its part is on the disk: SQLite syncs each commit
 // before it returns, but if a transaction has only writes of the kind `later`, another thread syncs it, and this thread
 // continues with other work. Until then, no other transaction begins and no reader gets any of it.
-import { BUSY_MS, rollback, type Database } from '../open-database.js';
+import { BUSY_MS, PAGE_BYTES, rollback, type Database } from '../open-database.js';
+import type { Checkpoints } from './checkpoints.js';
 import type { LogSync } from './log-sync.js';
 import type { CheckFiles } from './watch-files.js';
+
+// About how many pages of the database a write changes, beside those that it fills. Small flushes share theirs.
+const PAGES_EACH = 4;
 
 // A larger transaction would block other work for too long: the rest is written in another one.
 const GROUP_BYTES = 1024 * 1024;
@@ -37,6 +41,8 @@ export interface WriteOptions {
   readonly participant?: Participant | undefined;
   // Without it, SQLite syncs every commit.
   readonly log?: LogSync | undefined;
+  // Without it, SQLite moves the log into the database file by itself.
+  readonly checkpoints?: Checkpoints | undefined;
 }
 
 interface SyncFailure {
@@ -53,19 +59,21 @@ export class Writes {
   readonly #checkFiles: CheckFiles;
   readonly #participant: Participant;
   readonly #log: LogSync | undefined;
+  readonly #checkpoints: Checkpoints | undefined;
   #waiting: Write[] = [];
-  // Resolves when the sync in progress has ended and its transaction is settled.
-  #syncing: Promise<void> | null = null;
+  // No transaction begins before this resolves: the last one is not on the disk yet, or the log must not grow.
+  #pause: Promise<void> | null = null;
   // Whether SQLite syncs each commit.
   #isFull = true;
   // The log must reach the database file before anything else is acknowledged.
   #syncFailure: SyncFailure | null = null;
 
-  constructor(db: Database, { checkFiles = () => {}, participant = NOBODY, log }: WriteOptions = {}) {
+  constructor(db: Database, { checkFiles = () => {}, participant = NOBODY, log, checkpoints }: WriteOptions = {}) {
     this.#db = db;
     this.#checkFiles = checkFiles;
     this.#participant = participant;
     this.#log = log;
+    this.#checkpoints = checkpoints;
   }
 
   // The work is synchronous and either does all of its part or throws; it is done again where others kept it from being
@@ -83,7 +91,7 @@ export class Writes {
         resolve(result as T);
       };
       this.#waiting.push({ work, done, fail, bytes, later });
-      if (this.#waiting.length === 1 && !this.#syncing) setImmediate(() => this.#writeGroups());
+      if (this.#waiting.length === 1 && !this.#pause) setImmediate(() => this.#writeGroups());
     });
   }
 
@@ -91,7 +99,7 @@ export class Writes {
   async drain(): Promise<void> {
     for (;;) {
       // The end of a sync may begin the next one.
-      if (this.#syncing) await this.#syncing;
+      if (this.#pause) await this.#pause;
       else if (this.#waiting.length > 0) this.#write(this.#nextGroup(), { mayWait: false });
       else return;
     }
@@ -99,12 +107,20 @@ export class Writes {
 
   // Other work runs between two groups.
   #writeGroups(): void {
-    if (this.#waiting.length === 0 || this.#syncing) return;
+    if (this.#waiting.length === 0 || this.#pause) return;
+    const moved = this.#checkpoints?.wait();
+    if (moved) {
+      this.#pause = moved.then(() => {
+        this.#pause = null;
+        this.#writeGroups();
+      });
+      return;
+    }
     const group = this.#nextGroup();
     const isLast = this.#waiting.length === 0;
     this.#write(group, { mayWait: true });
     // Writes that were queued meanwhile have their own tick.
-    if (!isLast && !this.#syncing) setImmediate(() => this.#writeGroups());
+    if (!isLast && !this.#pause) setImmediate(() => this.#writeGroups());
   }
 
   #nextGroup(): Write[] {
@@ -141,7 +157,8 @@ export class Writes {
       return this.#write(group.slice(half), { mayWait: false });
     }
     const committed = { group, results };
-    if (log) this.#syncing = this.#sync(log, committed);
+    this.#checkpoints?.grew(log ? PAGES_EACH : pagesOf(group));
+    if (log) this.#pause = this.#sync(log, committed);
     else this.#acknowledge(committed);
   }
 
@@ -152,7 +169,7 @@ export class Writes {
       this.#syncFailure = { error };
     }
     const failure = this.#checkpoint();
-    this.#syncing = null;
+    this.#pause = null;
     if (failure) {
       this.#participant.notSynced();
       for (const { fail } of committed.group) fail(failure.error);
@@ -198,4 +215,8 @@ export class Writes {
       this.#db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
     }
   }
+}
+
+function pagesOf(group: readonly Write[]): number {
+  return group.reduce((pages, { bytes }) => pages + PAGES_EACH + bytes / PAGE_BYTES, 0);
 }

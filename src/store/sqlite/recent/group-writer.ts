@@ -20,7 +20,7 @@ const MOST_GROUPS = 1024;
 // When a limit is exceeded, the oldest flushes are merged until this part of it is left.
 const KEPT_PART = 0.75;
 // Merging more in one transaction would block other work for too long.
-export const MERGED_AT_ONCE = 1024 * 1024;
+export const MERGED_AT_ONCE = 256 * 1024;
 
 // A flush of this size is compressed and becomes a segment of its own at once.
 const LEAST_DIRECT_BYTES = 32 * 1024;
