@@ -1,4 +1,4 @@
-// Transactions whose log another thread syncs: nothing is told before it is on the disk, whatever the disk does.
+// Another thread syncs the log of small flushes: readers get nothing that is not on the disk, whatever the disk does.
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -74,8 +74,8 @@ interface Scene {
   readonly db: Database;
   readonly store: SqliteStore;
   readonly first: number;
-  // The events that readers were told of.
-  readonly told: number[];
+  // The events of which readers were notified.
+  readonly events: number[];
   append(seq: number): Promise<AppendOutcome>;
   stored(): Promise<number>;
 }
@@ -84,13 +84,13 @@ async function openScene(log: LogSync): Promise<Scene> {
   const db = await open();
   const store = new SqliteStore(db, loadGroups(db), { log });
   const { run } = (await store.createRun(newRun(1))) as { run: RunRecord };
-  const told: number[] = [];
-  store.onCommitted(({ journal }) => void (journal && told.push(journal.rasp.lastSeq)));
+  const events: number[] = [];
+  store.onCommitted(({ journal }) => void (journal && events.push(journal.rasp.lastSeq)));
   return {
     db,
     store,
     first: run.heads.rasp_seq + 1,
-    told,
+    events,
     append: (seq) => append(store, run, seq),
     stored: () => storedOf(store, run),
   };
@@ -111,15 +111,15 @@ const EIO = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' 
 
 test('a small flush is neither acknowledged nor readable before its sync has ended', async () => {
   const log = new HeldLog();
-  const { store, first, told, append: add, stored } = await openScene(log);
+  const { store, first, events, append: add, stored } = await openScene(log);
   let isDone = false;
   const added = add(first).then((outcome) => ((isDone = true), outcome));
   await log.untilBegun();
   await immediate();
-  expect({ isDone, told, stored: await stored() }).toEqual({ isDone: false, told: [], stored: first - 1 });
+  expect({ isDone, events, stored: await stored() }).toEqual({ isDone: false, events: [], stored: first - 1 });
   await log.end();
   expect(await added).toMatchObject({ committed: true });
-  expect({ told, stored: await stored() }).toEqual({ told: [first], stored: first });
+  expect({ events, stored: await stored() }).toEqual({ events: [first], stored: first });
   await store.close();
 });
 
@@ -178,11 +178,11 @@ test('closing waits for the sync in progress and for everything that was request
 
 test('after a failed sync, everything is written again into the database file before it is acknowledged', async () => {
   const log = new HeldLog();
-  const { db, store, first, told, append: add, stored } = await openScene(log);
+  const { db, store, first, events, append: add, stored } = await openScene(log);
   const added = add(first);
   await log.end(EIO);
   expect(await added).toMatchObject({ committed: true });
-  expect(told).toEqual([first]);
+  expect(events).toEqual([first]);
   // The file alone has it.
   const copy = join(dir, 'copy.db');
   copyFileSync(path, copy);
@@ -195,15 +195,15 @@ test('after a failed sync, everything is written again into the database file be
 
 test('while the disk fails, writes fail and readers get nothing; then the same events are stored once', async () => {
   const log = new HeldLog();
-  const { store, first, told, append: add, stored } = await openScene(log);
+  const { store, first, events, append: add, stored } = await openScene(log);
   log.failHere = EIO;
   const refused = expect(add(first)).rejects.toThrow('EIO');
   await log.end(EIO);
   await refused;
   await expect(add(first)).rejects.toThrow('EIO');
   await expect(store.createRun(newRun(2))).rejects.toThrow('EIO');
-  expect({ told, stored: await stored(), run: await store.loadRun('run_0002') }).toEqual({
-    told: [],
+  expect({ events, stored: await stored(), run: await store.loadRun('run_0002') }).toEqual({
+    events: [],
     stored: first - 1,
     run: null,
   });
@@ -211,7 +211,7 @@ test('while the disk fails, writes fail and readers get nothing; then the same e
   const [again, next] = [add(first), add(first + 1)];
   await log.end();
   expect(await Promise.all([again, next])).toMatchObject([{ committed: true }, { committed: true }]);
-  expect({ told, stored: await stored() }).toEqual({ told: [first, first + 1], stored: first + 1 });
+  expect({ events, stored: await stored() }).toEqual({ events: [first, first + 1], stored: first + 1 });
   // The group of the refused events is emptied by the next transaction and deleted by the one after it.
   const last = add(first + 2);
   await log.end();

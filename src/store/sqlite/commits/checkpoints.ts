@@ -31,7 +31,7 @@ export class Checkpoints {
   // Call after each transaction.
   grew(pages: number): void {
     this.#pages += pages;
-    if (this.#pages >= PAGES && !this.#moving && !this.#hasRest && !this.#isOver) this.#move({ isRest: false });
+    if (this.#pages >= PAGES && !this.#moving && !this.#hasRest && !this.#isOver) void this.#move({ isRest: false });
   }
 
   // Call before each transaction. If it returns a promise, begin no transaction until that resolves.
