@@ -16,16 +16,19 @@ export interface RunWatch {
 interface Topic {
   version: number;
   watchers: number;
+  readonly unfollow: () => void;
   readonly waiting: Set<() => void>;
 }
 
 export class CommitWakeups implements Wakeups {
+  readonly #store: Store;
   readonly #topics = new Map<string, Topic>();
   // Versions are never reused, so a watcher that comes later never mistakes an old version for a change.
   #latest = 0;
   readonly #stopListening: readonly (() => void)[];
 
   constructor(store: Store) {
+    this.#store = store;
     this.#stopListening = [
       store.onCommitted(({ run_id: runId }) => this.#bump(runId)),
       store.onMissed(() => this.#bumpAll()),
@@ -33,8 +36,7 @@ export class CommitWakeups implements Wakeups {
   }
 
   watch(runId: string): RunWatch {
-    const topic = this.#topics.get(runId) ?? { version: (this.#latest += 1), watchers: 0, waiting: new Set() };
-    this.#topics.set(runId, topic);
+    const topic = this.#topics.get(runId) ?? this.#open(runId);
     topic.watchers += 1;
     const mine = new Set<() => void>();
     let closed = false;
@@ -58,9 +60,18 @@ export class CommitWakeups implements Wakeups {
         closed = true;
         for (const wake of mine) wake();
         topic.watchers -= 1;
-        if (topic.watchers === 0) this.#topics.delete(runId);
+        if (topic.watchers > 0) return;
+        this.#topics.delete(runId);
+        topic.unfollow();
       },
     };
+  }
+
+  #open(runId: string): Topic {
+    const unfollow = this.#store.follow?.(runId) ?? (() => {});
+    const topic = { version: (this.#latest += 1), watchers: 0, unfollow, waiting: new Set<() => void>() };
+    this.#topics.set(runId, topic);
+    return topic;
   }
 
   #bump(runId: string): void {

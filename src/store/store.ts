@@ -258,6 +258,9 @@ interface CommitFeed {
   // Called after each commit of this process, before the caller gets its result, and soon after a commit of another
   // process on the same database. Errors of a listener are ignored. Returns a function that removes the listener.
   onCommitted(listener: CommitListener): () => void;
+  // Until the returned function is called, listeners also get commits of other processes that only add events to this
+  // run. Absent where listeners get every commit.
+  follow?(runId: string): () => void;
   // Called when commits of other processes may have been missed: watchers must read again.
   onMissed(listener: () => void): () => void;
 }

@@ -65,3 +65,16 @@ test('the end wakes everybody once more', async () => {
   wakeups.close();
   await waiting;
 });
+
+test('a run is followed in the store as long as it has a watcher', () => {
+  const calls: string[] = [];
+  const wakeups = new CommitWakeups({
+    onCommitted: () => () => {},
+    onMissed: () => () => {},
+    follow: (runId: string) => (calls.push(`follow ${runId}`), () => calls.push(`stop ${runId}`)),
+  } as unknown as Store);
+  const watches = ['run_1', 'run_1', 'run_2'].map((runId) => wakeups.watch(runId));
+  for (const watch of watches) watch.close();
+  wakeups.watch('run_1').close();
+  expect(calls).toEqual(['follow run_1', 'follow run_2', 'stop run_1', 'stop run_2', 'follow run_1', 'stop run_1']);
+});

@@ -1,8 +1,9 @@
 // Commits of one store notify the listeners of the others, and possibly missed notifications are reported.
 import { expect, test } from 'vitest';
-import type { Committed } from '../../src/store/store.js';
+import { eventChannel } from '../../src/store/postgres/connection/compose.js';
+import type { Committed, RunRecord } from '../../src/store/store.js';
 import type { PostgresStore } from '../../src/store/postgres/postgres-store.js';
-import { change, T0, ask, flush } from '../store/conformance.js';
+import { change, T0, ask, flush, newRun } from '../store/conformance.js';
 import { until } from '../support/postgres.js';
 import { commit, create, withStores } from '../support/postgres-stores.js';
 
@@ -46,6 +47,9 @@ test('a store gets each commit of another store once, in order, even of the same
     await stores.store({ host: 'host_1' }),
   ];
   const [here, there, beside] = [listen(one), listen(two), listen(same)];
+  two.follow('run_0001');
+  await until('the channel is open', () => there.commits.length === 1);
+  there.commits.length = 0;
   const running = await commit(one, await create(one), { set: { status: 'running', epoch: 1 } });
   const flushed = await commit(one, running, { journal: flush(3, 1, null, T0 + 10) });
   const waiting = await commit(one, flushed, { set: { status: 'waiting_user' }, ask: ask('int_1') });
@@ -62,9 +66,68 @@ test('a store gets each commit of another store once, in order, even of the same
     [there, beside].every(({ commits }) => commits.some(({ deleted }) => deleted)),
   );
   expect(here.commits.map(brief)).toEqual(everything('here'));
-  for (const { commits } of [there, beside]) expect(commits.map(brief)).toEqual(everything('elsewhere'));
+  expect(there.commits.map(brief)).toEqual(everything('elsewhere'));
+  // Without a reader of the run, nothing about commits that only add events.
+  expect(beside.commits.map(brief)).toEqual(everything('elsewhere').filter((_, index) => index !== 2));
   expect(there.commits.every(({ journal, ms }) => journal === undefined && ms === 0)).toBe(true);
   expect([here, there, beside].map(({ missed }) => missed())).toEqual([0, 0, 0]);
+});
+
+test('events of a run reach only the hosts that follow it, until they stop', { timeout: 60_000 }, async () => {
+  const HOSTS = 20;
+  const stores = await withStores();
+  const all = await Promise.all(Array.from({ length: HOSTS }, (_, index) => stores.host(`host_${index}`)));
+  const heard = all.map(listen);
+  const runs = await Promise.all(
+    all.map(async (store, index) =>
+      commit(store, await create(store, index + 1), { set: { status: 'running', epoch: 1 } }),
+    ),
+  );
+  const events = ({ commits }: { readonly commits: Committed[] }): string[] =>
+    commits.filter(({ origin, status }) => origin === 'elsewhere' && status === undefined).map((each) => each.run_id);
+  const isEverywhere = (changes: number) => () =>
+    heard.every(({ commits }) => commits.filter(({ status }) => status !== undefined).length === changes);
+  await until('every host has the changes of all', isEverywhere(2 * HOSTS));
+  // Its channel has no other of these runs.
+  const followed = runs.findIndex(({ run_id: id }, index) =>
+    runs.every((run, other) => other === index || eventChannel(run.run_id) !== eventChannel(id)),
+  );
+  const [reader, id] = [(followed + 1) % HOSTS, runs[followed]?.run_id ?? ''];
+  const [first, second] = [all[reader]?.follow(id), all[reader]?.follow(id)];
+  await until('the channel is open', () => events(heard[reader] as never).length === 1);
+  const flushAll = async (round: number): Promise<void> => {
+    await Promise.all(
+      all.map(async (store, index) => {
+        runs[index] = await commit(store, runs[index] as RunRecord, {
+          journal: flush(2 + round, 1, null, T0 + 1_000_000 * round),
+        });
+      }),
+    );
+    // All changes of rows come after these events.
+    await Promise.all(all.map((store) => store.createRun(newRun(HOSTS * round + all.indexOf(store) + 1))));
+    await until('every host has the new runs', isEverywhere((2 + round) * HOSTS));
+  };
+  await flushAll(1);
+  first?.();
+  await flushAll(2);
+  expect(heard.map(events)).toEqual(all.map((_, index) => (index === reader ? [id, id, id] : [])));
+  second?.();
+  await flushAll(3);
+  expect(heard.flatMap(events)).toEqual([id, id, id]);
+});
+
+test('a reader of a run is notified after a reconnect, and again of each event', async () => {
+  const stores = await withStores();
+  const [one, two] = [await stores.host('host_1'), await stores.host('host_2')];
+  const { commits, missed } = listen(two);
+  const running = await commit(one, await create(one), { set: { status: 'running', epoch: 1 } });
+  two.follow(running.run_id);
+  const events = () => commits.filter(({ status }) => status === undefined).length;
+  await until('the channel is open', () => events() === 1);
+  await stores.terminate(`query LIKE 'LISTEN%'`);
+  await until('it is notified', () => missed() === 1 && events() === 2);
+  await commit(one, running, { journal: flush(3, 1, null, T0 + 10) });
+  await until('it has the event', () => events() === 3);
 });
 
 test('a refused change is announced to nobody', async () => {

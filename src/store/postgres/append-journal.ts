@@ -1,7 +1,7 @@
 // Adds a flush to a run's journal: one row per protocol, holding the lines exactly as they are sent. A change that is
 // only a flush is one statement, which compares, inserts, moves the heads and notifies other hosts.
 import type { JournalFlush, RunAppend } from '../store.js';
-import { CHANNEL, type Composition } from './connection/compose.js';
+import { eventChannel, type Composition } from './connection/compose.js';
 import type { Statement } from './connection/database.js';
 
 const COLUMNS = '(run_id, protocol, epoch, seq_from, seq_to, ts_from, ts_to, body)';
@@ -53,7 +53,7 @@ const FLUSH = `WITH run AS (
   SELECT run_id, 'fcmp', $2::bigint, $9::bigint, $10::bigint, $11::bigint, $7::bigint, $13::bytea FROM run
   WHERE $9::bigint IS NOT NULL
 )
-SELECT rasp_seq, fcmp_seq, ts, digest, pg_notify('${CHANNEL}', $16::text) FROM run`;
+SELECT rasp_seq, fcmp_seq, ts, digest, pg_notify($17::text, $16::text) FROM run`;
 
 export type LinesOnly = RunAppend & { readonly lines: JournalFlush };
 
@@ -97,6 +97,7 @@ export function flushStatement(append: LinesOnly, commitId: string, host: string
       commitId,
       host,
       hint,
+      eventChannel(runId),
     ],
   };
 }

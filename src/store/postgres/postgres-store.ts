@@ -195,6 +195,10 @@ export class PostgresStore implements Store {
     return () => this.#listeners.delete(listener);
   }
 
+  follow(runId: string): () => void {
+    return this.#listener.follow(runId);
+  }
+
   onMissed(listener: () => void): () => void {
     this.#missed.add(listener);
     return () => this.#missed.delete(listener);

@@ -1,10 +1,19 @@
 // Combines several changes into one statement: each part is a common table expression, and the last one notifies other
 // hosts. Equal parts give an equal text, so the statement is prepared once per combination.
+import { createHash } from 'node:crypto';
 import type { Statement } from './database.js';
 
+// Commits that change rows: every host gets them.
 export const CHANNEL = 'parley_commits';
+// Commits that only add events to a running run: a host gets them if it has a reader of the run. Each run has one of
+// this many channels.
+const EVENT_CHANNELS = 256;
 // Notifies hosts that sessions or tokens have changed.
 export const ACCESS_CHANNEL = 'parley_access';
+
+export function eventChannel(runId: string): string {
+  return `parley_events_${createHash('sha256').update(runId).digest().readUInt16BE() % EVENT_CHANNELS}`;
+}
 
 export type Param = (value: unknown, type: string) => string;
 

@@ -1,5 +1,6 @@
 // Notifies the stores of one database of each other's commits: each commit sends a hint in its own transaction, and one
-// connection of each store listens. A hint names the run that changed; a reader loads the change from the database. A
+// connection of each store listens. A hint names the run that changed; a reader loads the change from the database.
+// Events of a running run are most of all commits: a store gets their hints only for runs that it follows. A
 // lost connection is opened again with growing pauses; after that, hints may have been missed, which is reported. The
 // connection is checked now and then, because it may be lost without an error.
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,7 +8,7 @@ import type { Client } from 'pg';
 import { isRunId } from '../../../kernel/ids.js';
 import type { RunState } from '../../../run/statechart.js';
 import type { Committed } from '../../store.js';
-import { ACCESS_CHANNEL, CHANNEL } from '../connection/compose.js';
+import { ACCESS_CHANNEL, CHANNEL, eventChannel } from '../connection/compose.js';
 import type { Database } from '../connection/database.js';
 
 // The interval of the connection check, and how long to wait for its result.
@@ -52,6 +53,8 @@ export class HintListener {
   readonly #db: Database;
   readonly #options: HintListenerOptions;
   readonly #closing = new AbortController();
+  // How many readers follow each run, by channel.
+  readonly #followed = new Map<string, Map<string, number>>();
   #client: Client | null = null;
   #work: Promise<void> = Promise.resolve();
 
@@ -77,6 +80,7 @@ export class HintListener {
     // The store may have been closed while the connection was being opened.
     if (this.#closing.signal.aborted) return client.end();
     this.#client = client;
+    for (const channel of this.#followed.keys()) this.#openChannel(client, channel);
     const stopChecking = this.#check(client);
     client.once('end', () => {
       stopChecking();
@@ -84,6 +88,36 @@ export class HintListener {
       if (!this.#closing.signal.aborted) this.#work = this.#reopen();
     });
     return undefined;
+  }
+
+  // Returns the function that ends it. Earlier commits had no hint, so the first hint comes when the channel is open.
+  follow(runId: string): () => void {
+    const channel = eventChannel(runId);
+    const runs = this.#followed.get(channel) ?? new Map<string, number>();
+    runs.set(runId, (runs.get(runId) ?? 0) + 1);
+    if (!this.#followed.has(channel)) {
+      this.#followed.set(channel, runs);
+      if (this.#client) this.#openChannel(this.#client, channel);
+    }
+    return () => {
+      const readers = (runs.get(runId) ?? 1) - 1;
+      if (readers > 0) return void runs.set(runId, readers);
+      runs.delete(runId);
+      if (runs.size > 0) return;
+      this.#followed.delete(channel);
+      this.#client?.query(`UNLISTEN ${channel}`).catch(() => {});
+    };
+  }
+
+  #openChannel(client: Client, channel: string): void {
+    client.query(`LISTEN ${channel}`).then(
+      () => {
+        for (const runId of this.#followed.get(channel)?.keys() ?? [])
+          this.#options.onHint({ run_id: runId, origin: 'elsewhere', ms: 0 });
+      },
+      // The next connection opens all channels.
+      () => void client.end().catch(() => {}),
+    );
   }
 
   #check(client: Client): () => void {
