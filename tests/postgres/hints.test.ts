@@ -30,6 +30,10 @@ const brief = ({ run_id: runId, status, asked, resolved, deleted, origin }: Comm
   origin,
 ];
 
+// The runs of commits elsewhere that only added events.
+const events = ({ commits }: { readonly commits: Committed[] }): string[] =>
+  commits.filter(({ origin, status }) => origin === 'elsewhere' && status === undefined).map((each) => each.run_id);
+
 const everything = (origin: string) => [
   ['run_0001', 'queued', undefined, undefined, undefined, origin],
   ['run_0001', 'running', undefined, undefined, undefined, origin],
@@ -83,8 +87,6 @@ test('events of a run reach only the hosts that follow it, until they stop', { t
       commit(store, await create(store, index + 1), { set: { status: 'running', epoch: 1 } }),
     ),
   );
-  const events = ({ commits }: { readonly commits: Committed[] }): string[] =>
-    commits.filter(({ origin, status }) => origin === 'elsewhere' && status === undefined).map((each) => each.run_id);
   const isEverywhere = (changes: number) => () =>
     heard.every(({ commits }) => commits.filter(({ status }) => status !== undefined).length === changes);
   await until('every host has the changes of all', isEverywhere(2 * HOSTS));
@@ -122,12 +124,11 @@ test('a reader of a run is notified after a reconnect, and again of each event',
   const { commits, missed } = listen(two);
   const running = await commit(one, await create(one), { set: { status: 'running', epoch: 1 } });
   two.follow(running.run_id);
-  const events = () => commits.filter(({ status }) => status === undefined).length;
-  await until('the channel is open', () => events() === 1);
+  await until('the channel is open', () => events({ commits }).length === 1);
   await stores.terminate(`query LIKE 'LISTEN%'`);
-  await until('it is notified', () => missed() === 1 && events() === 2);
+  await until('it is notified', () => missed() === 1 && events({ commits }).length === 2);
   await commit(one, running, { journal: flush(3, 1, null, T0 + 10) });
-  await until('it has the event', () => events() === 3);
+  await until('it has the event', () => events({ commits }).length === 3);
 });
 
 test('a refused change is announced to nobody', async () => {

@@ -69,10 +69,8 @@ export class Checkpoints {
 
   #start(): Worker {
     const workerData = { path: this.#path, driver: driverName() };
+    // Its output is not shown to anybody, and not read: a reader would keep an idle thread from letting the process end.
     const worker = new Worker(PROGRAM, { workerData, env: {}, execArgv: [], argv: [], stdout: true, stderr: true });
-    // Messages of a dependency are not shown to anybody.
-    worker.stdout.resume();
-    worker.stderr.resume();
     worker.on('message', ({ isDone }: { readonly isDone: boolean }) => this.#onMoved(isDone));
     worker.on('error', () => {});
     worker.on('exit', () => this.#ended());
