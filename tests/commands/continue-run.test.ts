@@ -169,7 +169,12 @@ describe('retry', () => {
 
   test('keeps the values of the first run when the defaults of the settings have changed', async () => {
     const deps = { ...bench.deps, runDefaults };
-    const sources = [await bench.end(await bench.running(), 'failed'), await withSession()];
+    const cwd = bench.folder('project-of-defaults');
+    const sources = [
+      await bench.end(await bench.running(), 'failed'),
+      await bench.end(await bench.running({ cwd }), 'failed'),
+      await withSession(),
+    ];
     for (const { run_id: runId, spec } of sources) {
       const kept = {
         execution_mode: spec.execution_mode,

@@ -161,6 +161,15 @@ describe('a damaged run', () => {
     await expectDeleted(run);
   });
 
+  test('is deleted in any state also if a single value is damaged', async () => {
+    const { run } = await bench.waiting();
+    withFolder(run);
+    await bench.damage(run.run_id, 'result_json');
+    expect((await bench.store.salvageRun(run.run_id))?.damage).toHaveLength(1);
+    await remove(run);
+    await expectDeleted(run);
+  });
+
   test('is refused while a process of it is alive on this or another host', async () => {
     const run = await damaged();
     await refusal(remove(run, { isRunHere: true }), 'RUN_NOT_ENDED');
@@ -201,6 +210,14 @@ describe('a store that refuses', () => {
     expect(existsSync(asideOf(run))).toBe(true);
     await finishDeletions(bench.deps, onFailure);
   });
+});
+
+test('a host looks for agents in the workspace of the host that created the run', async () => {
+  const run = await ended();
+  const workspaces: string[] = [];
+  const store = alterStore(bench.store, { findAtWork: async (cwd) => (workspaces.push(cwd), null) });
+  await remove(run, {}, { store, dataDir: '/elsewhere', files: { ...bench.deps.files, layout: 'local' } });
+  expect(workspaces).toEqual([runFolder(bench.data.path, run.run_id).workspace]);
 });
 
 test.each(['shared', 'local'] as const)('with %s files only the rows are deleted here', async (layout) => {

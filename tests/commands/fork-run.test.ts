@@ -1,7 +1,8 @@
 // Forks on a real store: a new run from a copy of a session, whatever state the source is in.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { ContinueRequest } from '../../src/commands/continue-run.js';
+import { retryRun, type ContinueRequest } from '../../src/commands/continue-run.js';
 import { forkRun } from '../../src/commands/fork-run.js';
+import type { RunDefaults } from '../../src/journal/deps.js';
 import { runFolder } from '../../src/journal/run-folder.js';
 import type { Actor, RunRecord } from '../../src/store/store.js';
 import { CommandBench, refusal } from '../support/command-bench.js';
@@ -32,6 +33,22 @@ test('a fork starts from the session of the source, in the same folder, with its
   expect(await bench.store.loadHandle(run.request_id)).toBeNull();
   expect(await bench.store.loadRun(source.run_id)).toEqual(source);
   expect((await bench.eventsOf(run.run_id))[0]?.data).toMatchObject({ actor: ACTOR, fork_from: source.run_id });
+});
+
+test('a fork keeps the values of its source when the settings have other defaults', async () => {
+  const source = await bench.end(await bench.running(), 'failed', { session: true });
+  const runDefaults = (): RunDefaults => ({
+    mode: 'interactive',
+    permission: 'full',
+    model: { codex: 'other' },
+    limits: { idle_timeout_sec: 1, turn_timeout_sec: 1, tool_timeout_sec: 1, silence_notice_sec: 1 },
+  });
+  const forked = await fork(source.run_id, {}, { ...bench.deps, runDefaults });
+  expect(forked.spec.model).toBeUndefined();
+  // Without a session of its own, a retry copies the session again.
+  const ended = await bench.end(forked, 'failed');
+  const run = await retryRun({ ...bench.deps, runDefaults }, ended.run_id, { request: {}, actor: ACTOR });
+  expect([run.spec.model, run.spec.fork_from]).toEqual([undefined, ended.spec.fork_from]);
 });
 
 test('several forks of one source may exist at once, also of an ended one', async () => {

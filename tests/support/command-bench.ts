@@ -218,9 +218,9 @@ export class CommandBench {
   }
 
   // Writes invalid JSON into a column of the run's row, bypassing the store.
-  async damage(runId: string): Promise<void> {
+  async damage(runId: string, column: 'spec_json' | 'result_json' = 'spec_json'): Promise<void> {
     const db = await openDatabase(join(this.data.path, 'parley.db'));
-    db.prepare(`UPDATE runs SET spec_json = '{' WHERE run_id = ?`).run(runId);
+    db.prepare(`UPDATE runs SET ${column} = '{' WHERE run_id = ?`).run(runId);
     db.close();
   }
 

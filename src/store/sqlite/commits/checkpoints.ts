@@ -69,7 +69,7 @@ export class Checkpoints {
 
   #start(): Worker {
     const workerData = { path: this.#path, driver: driverName() };
-    // Its output is not shown to anybody, and not read: a reader would keep an idle thread from letting the process end.
+    // Its output is not shown to anybody, and not read: a reader would keep the process alive.
     const worker = new Worker(PROGRAM, { workerData, env: {}, execArgv: [], argv: [], stdout: true, stderr: true });
     worker.on('message', ({ isDone }: { readonly isDone: boolean }) => this.#onMoved(isDone));
     worker.on('error', () => {});
