@@ -4,7 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-const main = new URL('../dist/main.js', import.meta.url);
+const main = new URL('../dist/program/main.js', import.meta.url);
 if (existsSync(main)) {
   keepCompiled(fileURLToPath(new URL('../.cache/compiled', import.meta.url)));
   await import(main.href);

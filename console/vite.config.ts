@@ -1,4 +1,4 @@
-// Builds the console into dist/console, which `parley serve` serves. `npx vite console` serves it during development and
+// Builds the console into dist/program/console, which `parley serve` serves. `npx vite console` serves it during development and
 // forwards API calls to the server at PARLEY_URL.
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
@@ -9,7 +9,7 @@ export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   esbuild: { jsx: 'automatic', jsxImportSource: 'preact' },
   build: {
-    outDir: fileURLToPath(new URL('../dist/console', import.meta.url)),
+    outDir: fileURLToPath(new URL('../dist/program/console', import.meta.url)),
     emptyOutDir: true,
     target: 'es2022',
     assetsInlineLimit: 0,

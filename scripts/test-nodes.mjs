@@ -23,7 +23,7 @@ const outcomes = await Promise.all(
       '--reporter=json',
       `--outputFile.json=${join('.cache', 'results', `node-${version}.json`)}`,
     ]);
-    const demo = await run(bin, ['dist/main.js', 'demo']);
+    const demo = await run(bin, ['bin/parley.js', 'demo']);
     // Printed one after the other, so that each stays readable.
     const node = spawnSync(bin, ['--version'], { encoding: 'utf8' }).stdout?.trim();
     console.log(`unit tests on Node ${node}\n${tests.output}${demo.failed ? demo.output : ''}`);

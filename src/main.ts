@@ -2,7 +2,6 @@
 import { availableParallelism, homedir, hostname, userInfo } from 'node:os';
 import { dirname, isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Worker } from 'node:worker_threads';
 import { runCli } from './cli/program.js';
 import { EXIT, type Io, type Parent } from './cli/io.js';
 import { systemClock } from './kernel/clock.js';
@@ -102,6 +101,8 @@ async function crash(error: unknown): Promise<void> {
 // A thread of its own: it also ends a process whose event loop hangs.
 function startWatchdog(): void {
   try {
+    // Loaded only now, and at once: import() would wait for the event loop.
+    const { Worker } = process.getBuiltinModule('node:worker_threads');
     const script = `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${CRASH_KILL_MS})`;
     const watchdog = new Worker(script, { eval: true, env: {}, execArgv: [], stdout: true, stderr: true });
     watchdog.on('error', () => {});

@@ -1,6 +1,6 @@
 // The request that creates a run. One schema serves every caller: the HTTP API and its OpenAPI document, the commands
 // and the library. It is checked as a whole before anything else happens.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Permission } from '../engines/engine.js';
 import { createZodCheck } from '../messages/explain-zod-issues.js';
 import { formText } from '../messages/forms.js';

@@ -1,6 +1,6 @@
 // Turns the issues of zod schemas into the sentences of explain-schema-errors: the wording of zod never reaches a
 // person. A message that one of our schemas sets for a rule is a form (forms.ts): it completes "it takes …".
-import { z } from 'zod';
+import * as z from 'zod';
 import { explainSchemaErrors, type SchemaError } from './explain-schema-errors.js';
 import type { Phrase } from '../kernel/fill-template.js';
 

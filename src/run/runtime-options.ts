@@ -1,6 +1,6 @@
 // The options with which a caller controls how a run is executed. The schema refuses unknown names, so a typo is
 // reported.
-import { z } from 'zod';
+import * as z from 'zod';
 import { show } from '../messages/explain-schema-errors.js';
 import { formOf, formText } from '../messages/forms.js';
 import { isObject, type Json, type JsonObject } from '../kernel/json.js';

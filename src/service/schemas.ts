@@ -1,6 +1,6 @@
 // The requests and responses of the API as zod schemas. Responses are strict so that no internal member is sent, and
 // requests so that a typo is reported. The OpenAPI document is built from them.
-import { z } from 'zod';
+import * as z from 'zod';
 import { createRunRequest, shortName } from '../commands/create-request.js';
 import { RUN_ERRORS } from '../contract/error-codes.js';
 import { formText } from '../messages/forms.js';

@@ -1,5 +1,5 @@
 // The settings one by one, by dotted name such as sessions.park_after_sec: their schema, default and description.
-import { z } from 'zod';
+import * as z from 'zod';
 import { ENGINES } from '../engines/registry.js';
 import { isObject, type Json, type JsonObject } from '../kernel/json.js';
 import { DEFAULT_SETTINGS, settingsSchema, type Applies } from './settings.js';

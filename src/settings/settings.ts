@@ -1,7 +1,7 @@
 // The settings that an operator can write into config.json of a data directory. One schema holds the names, the bounds,
 // the defaults, the descriptions and whether a running server applies a change; `npm run generate` writes
 // contract/config.schema.json from it. Unknown names are refused, so a typo is reported.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Permission } from '../engines/engine.js';
 import { ENGINES } from '../engines/registry.js';
 import type { ExecutionMode } from '../run/attempt.js';

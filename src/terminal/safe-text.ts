@@ -7,7 +7,8 @@ import { textWidth } from './text-width.js';
 // The end of a piece whose meaning depends on the next one.
 const OPEN_END = /(?:\r|[\u200c\u200d]|[\u200c\u200d]?[\ud800-\udbff])$/;
 
-const graphemes = new Intl.Segmenter();
+// Made at its first use: that takes longer than a short command.
+let graphemes: Intl.Segmenter | undefined;
 
 // For prose. Commands, file names and diffs are shown by exactLine and wrapExact.
 export function safeText(text: string): string {
@@ -47,7 +48,9 @@ function lastCharacter(text: string): string {
 
 // Splits a text into characters as people perceive them (grapheme clusters).
 function clustersOf(text: string): Iterable<string> {
-  return /^[\n\t -~]*$/.test(text) ? text : Array.from(graphemes.segment(text), ({ segment }) => segment);
+  if (/^[\n\t -~]*$/.test(text)) return text;
+  graphemes ??= new Intl.Segmenter();
+  return Array.from(graphemes.segment(text), ({ segment }) => segment);
 }
 
 // The same, with each ⟨U+…⟩ as one token.

@@ -25,8 +25,8 @@ function start() {
 }
 
 function buildCli(): void {
-  mkdirSync(join(program, 'dist'));
-  writeFileSync(join(program, 'dist/main.js'), `console.log('started');`);
+  mkdirSync(join(program, 'dist/program'), { recursive: true });
+  writeFileSync(join(program, 'dist/program/main.js'), `console.log('started');`);
 }
 
 test('an unbuilt program prints how to build it', () => {

@@ -10,7 +10,7 @@ let served: Served;
 let cookie: string;
 let runId: string;
 beforeAll(async () => {
-  const consoleDir = join(import.meta.dirname, '../../dist/console');
+  const consoleDir = join(import.meta.dirname, '../../dist/program/console');
   served = await serve({ consoleDir });
   cookie = (await signIn(served.url)).headers.get('set-cookie') ?? '';
   ({ run_id: runId } = await served.client.create({ engine: 'codex', prompt: '[[answer x]]' }));

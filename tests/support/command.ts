@@ -15,6 +15,8 @@ import { createRoot } from './orchestrated.js';
 import { openPty, type Pty, type PtyOptions } from './pty.js';
 
 const BUILT = new URL('../../bin/parley.js', import.meta.url).pathname;
+// The same program before it is packed: a test can replace its modules.
+export const UNPACKED = new URL('../../dist/main.js', import.meta.url).pathname;
 const STAND_INS = new URL('../stand-ins/bin/', import.meta.url).pathname;
 const LIMIT_MS = 30_000;
 const LOOK_MS = 20;
@@ -46,6 +48,8 @@ export interface CallOptions {
   readonly cwd?: string;
   // A command that starts it, for instance with limits.
   readonly through?: readonly string[];
+  // Default: the built command.
+  readonly program?: string;
 }
 
 const sites: Site[] = [];
@@ -79,10 +83,10 @@ export function createSite(): Site {
 export function start(
   site: Site,
   args: readonly string[],
-  { stdin = '', env = {}, cwd = site.cwd, through = [] }: CallOptions = {},
+  { stdin = '', env = {}, cwd = site.cwd, through = [], program = BUILT }: CallOptions = {},
 ): Running {
-  const [program = '', ...rest] = [...through, process.execPath, BUILT, ...args];
-  const child = spawn(program, rest, { cwd, env: { ...site.env, ...env } });
+  const [first = '', ...rest] = [...through, process.execPath, program, ...args];
+  const child = spawn(first, rest, { cwd, env: { ...site.env, ...env } });
   children.add(child);
   const output = { stdout: '', stderr: '' };
   const watchers = new Set<() => void>();

@@ -4,10 +4,14 @@
 import fs from 'node:fs';
 import fsPromises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
+import { fileURLToPath } from 'node:url';
 
 const { SLOW_MS: ms, SLOW_SEED: seed = '1', DURABLE: ledger } = process.env;
 
 if (process.argv[2] === 'serve' && ms && ledger) {
+  // The packed program has a store of its own, which would not be slowed down.
+  if (process.argv[1] !== fileURLToPath(new URL('../../dist/main.js', import.meta.url)))
+    throw new Error('a slow disk needs the unpacked program');
   let state = Number(seed) >>> 0;
   const delay = () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

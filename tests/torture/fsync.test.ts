@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.js';
 import { ParleyError } from '../../src/client/parley-error.js';
 import { isTerminal } from '../../src/run/statechart.js';
-import { createSite, listRuns, withData, type Site } from '../support/command.js';
+import { createSite, listRuns, UNPACKED, withData, type Site } from '../support/command.js';
 import { startServer, type ServerProcess } from '../support/served-process.js';
 import { chance, Figures, SEED } from '../support/torture.js';
 
@@ -81,6 +81,7 @@ test.each(Array.from({ length: CUTS }, (_, number) => number))(
     const ledger = join(site.root, 'durable.jsonl');
     const by = chance(number);
     const server = await startServer(site, ['--port', '0'], {
+      program: UNPACKED,
       env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), SLOW_SEED: String(SEED + number), DURABLE: ledger },
     });
     const promised: Promised = { runs: new Set(), answers: new Set(), seqs: new Map() };
@@ -141,6 +142,7 @@ test(
   async () => {
     const site = createSite();
     const server = await startServer(site, ['--port', '0'], {
+      program: UNPACKED,
       env: { NODE_OPTIONS: PRELOAD, SLOW_MS: String(SLOW_MS), DURABLE: join(site.root, 'durable.jsonl') },
     });
     const promised: Promised = { runs: new Set(), answers: new Set(), seqs: new Map() };

@@ -1,5 +1,5 @@
 // The schemas of the access routes: signing in and out, sessions, sign-in codes and the administrative journal.
-import { z } from 'zod';
+import * as z from 'zod';
 import { SESSION_ID } from './sessions.js';
 import { pageSize, seq, timestamp } from '../schemas.js';
 import { ROLES } from './tokens.js';

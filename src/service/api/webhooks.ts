@@ -1,7 +1,7 @@
 // The webhooks of the OpenAPI document: the deliveries that `parley serve` sends to the URLs in its settings. The
 // payloads are built in journal/build-deliveries.ts and hooks/post.ts; tests/service/api-examples.test.ts compares them
 // with these schemas.
-import { z } from 'zod';
+import * as z from 'zod';
 import { HOOK_EVENTS, type HookEvent } from '../../run/hook-event.js';
 import { STATES } from '../../run/statechart.js';
 import { QUESTION_KINDS } from '../../store/stored-shapes.js';

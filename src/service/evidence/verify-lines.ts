@@ -1,7 +1,7 @@
 // A check as JSON lines: where it stands, and at the end its result or error. The first line is written at once, and no
 // pause between two lines is longer than `LINE_MS`, so readers can distinguish a long check from a dead connection.
 import { PassThrough, type Readable } from 'node:stream';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Check, VerifyProgress } from '../../audit/verify-run.js';
 import { Alarm, type Timers } from '../../process/timers.js';
 import { envelope, type Refusal } from '../api/error-envelope.js';

@@ -1,7 +1,7 @@
 // Information about the server: health, engines, parsers and the contract.
 import { formText } from '../../messages/forms.js';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import { refusal } from '../../run/request-error.js';
 import { EVENTS, INITIAL_STATE, STATES, TERMINAL_STATES } from '../../run/statechart.js';
 import { callerOf } from '../access/access.js';

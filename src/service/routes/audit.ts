@@ -1,6 +1,6 @@
 // The administrative journal, for operators.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { auditPage, auditQuery, type auditEntry } from '../access/access-schemas.js';
 import { safeSeq, viewAudit } from '../access/audit-view.js';
 import { REFUSALS } from '../requests.js';

@@ -4,7 +4,7 @@ import { basename, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
 import { isStored } from '../../journal/every-run.js';
 import { loadReadable, loadReadableSummary } from '../../journal/load-run.js';

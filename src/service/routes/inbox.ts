@@ -1,6 +1,6 @@
 // The open question of a run, its answer, and the inbox of all runs.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import { loadReadableSummary } from '../../journal/load-run.js';
 import type { Reply } from '../../commands/reply.js';
 import { viewInteraction } from '../../journal/run-view.js';

@@ -1,7 +1,7 @@
 // Creates, lists, returns, cancels, continues, forks and deletes runs.
 import { dirname, sep } from 'node:path';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import { forceOf } from '../../commands/force-of.js';
 import type { CreateRunRequest } from '../../commands/create-request.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';

@@ -1,7 +1,7 @@
 // Signing browsers in and out, their sessions, and the codes that sign one browser in.
 import type { FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import { toTimestamp } from '../../kernel/clock.js';
 import { refusal } from '../../run/request-error.js';
 import type { SessionRecord } from '../../store/access-store.js';

@@ -1,7 +1,7 @@
 // Streams the journals of runs: server-sent events whose id is the seq, for the conversation and for the observed
 // events.
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
-import { z } from 'zod';
+import * as z from 'zod';
 import { loadReadableSummary } from '../../journal/load-run.js';
 import { refusal } from '../../run/request-error.js';
 import { isTerminal } from '../../run/statechart.js';

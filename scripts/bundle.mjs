@@ -1,0 +1,86 @@
+// Packs the compiled modules of dist/ and their dependencies into dist/program, which bin/parley.js starts: Node loads a
+// few large files faster than hundreds of small ones. Nothing is minified, so stack traces stay readable. Commands that
+// are loaded on demand keep files of their own.
+import { build } from 'esbuild';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const target = join(root, 'dist', 'program');
+// Stay packages: with native code, or loaded only by few commands.
+const EXTERNAL = ['@photostructure/sqlite', 'pg', 'string-width'];
+// Packages in CommonJS load modules of Node with require. Only the file with esbuild's helper for that needs it.
+const REQUIRE =
+  `import { createRequire as createBundleRequire } from 'node:module'; ` +
+  'const require = createBundleRequire(import.meta.url); ';
+
+const outputs = await Promise.all([
+  pack({ in: 'dist/main.js', out: 'main' }, { splitting: true }),
+  // Programs of their own, in one file each.
+  pack({ in: 'dist/rehearsal/main.js', out: 'rehearsal/main' }),
+  pack({ in: 'dist/schema-check/check-thread.mjs', out: 'check-thread' }, { outExtension: { '.js': '.mjs' } }),
+]);
+const written = new Set(outputs.flatMap(({ files }) => files));
+const packages = new Set(outputs.flatMap((output) => output.packages));
+writeFileSync(join(target, 'LICENSES.txt'), listLicences([...packages].toSorted()));
+written.add('LICENSES.txt');
+removeOlder();
+
+async function pack(entry, options = {}) {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [entry],
+    outdir: target,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    external: EXTERNAL,
+    metafile: true,
+    sourcemap: 'linked',
+    sourcesContent: false,
+    write: false,
+    logLevel: 'warning',
+    ...options,
+  });
+  return { files: outputFiles.map(write), packages: Object.keys(metafile.inputs).flatMap(packageOf) };
+}
+
+// Leaves a file alone that did not change: Node keeps what it has compiled of it.
+function write({ path, text }) {
+  const isHelper = text.includes('typeof require') && path.endsWith('js');
+  // On the first line, so that the source map stays correct for all others.
+  const content = isHelper ? REQUIRE + text : text;
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== content) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
+  }
+  return relative(target, path);
+}
+
+function packageOf(input) {
+  const [folder] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input) ?? [];
+  return folder === undefined ? [] : [folder];
+}
+
+// Their licences require that copies carry these texts.
+function listLicences(folders) {
+  const parts = folders.map((folder) => {
+    const { name, version, license, author } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+    const file = readdirSync(join(root, folder)).find((entry) => /^licen[sc]e/i.test(entry));
+    const by = typeof author === 'object' ? author.name : author;
+    const text = file ? readFileSync(join(root, folder, file), 'utf8').trim() : `Copyright (c) ${by}`;
+    return `${name} ${version} (${license})\n\n${text}\n`;
+  });
+  return parts.join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+// Names contain a hash of the content: a server that still runs must not load a file of another build.
+function removeOlder() {
+  for (const entry of readdirSync(target, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const name = relative(target, path);
+    if (entry.isFile() && !name.startsWith('console/') && !written.has(name)) rmSync(path);
+  }
+}
