@@ -157,11 +157,11 @@ export class CheckLane {
         env: {},
         execArgv: [],
         argv: [],
+        // Kept from the output of this process. Not read either: a reader would keep an idle thread from letting the
+        // process end.
         stdout: true,
         stderr: true,
       });
-      this.#worker.stdout.resume();
-      this.#worker.stderr.resume();
     }
     this.#worker.ref();
     return this.#worker;
