@@ -1,6 +1,6 @@
 // The process table of Linux, read from /proc. Leaves out zombies: they have exited, and only wait for their parent to
 // collect the exit status.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 
 export interface ProcessRow {
   readonly pid: number;
@@ -80,9 +80,26 @@ const UNREADABLE = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']);
 
 function readIfThere(path: string): Buffer | null {
   try {
-    return readFileSync(path);
+    return readProcFile(path);
   } catch (error) {
     if (error instanceof Error && 'code' in error && UNREADABLE.has(String(error.code))) return null;
     throw error;
+  }
+}
+
+// readFileSync allocates 64 KiB for each file whose size the system does not tell, and a table reads hundreds of them.
+let space = Buffer.allocUnsafe(16 * 1024);
+
+function readProcFile(path: string): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    for (let length = 0; ;) {
+      if (length === space.length) space = Buffer.concat([space], 2 * length);
+      const read = readSync(file, space, length, space.length - length, null);
+      if (read === 0) return Buffer.from(space.subarray(0, length));
+      length += read;
+    }
+  } finally {
+    closeSync(file);
   }
 }

@@ -63,8 +63,11 @@ async function copySource({ runtime }: Pick<OrchestratorDeps, 'runtime'>, run: R
 
 // The spec stores the resolved path: if it leads elsewhere now, it is another folder.
 export async function explainFolder(cwd: string): Promise<RunError | null> {
+  const resolving = realpath(cwd);
+  // Not unhandled while the folder is checked, which explains more.
+  resolving.catch(() => {});
   const trouble = await explainDirectory(cwd);
   if (trouble !== null) return trouble;
-  const real = await realpath(cwd);
+  const real = await resolving;
   return real === cwd ? null : runError('WORKING_FOLDER_UNUSABLE.moved', { path: cwd, real });
 }
