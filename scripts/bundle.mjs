@@ -1,22 +1,37 @@
 // Packs the compiled modules of dist/ and their dependencies into dist/program, which bin/parley.js starts: Node loads a
-// few large files faster than hundreds of small ones. Nothing is minified, so stack traces stay readable. Commands that
-// are loaded on demand keep files of their own.
+// few large files faster than hundreds of small ones. Nothing is minified, so stack traces stay readable. What a command
+// loads on demand is in files of its own.
 import { build } from 'esbuild';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const target = join(root, 'dist', 'program');
+const dist = join(root, 'dist');
+const target = join(dist, 'program');
 // Stay packages: with native code, or loaded only by few commands.
 const EXTERNAL = ['@photostructure/sqlite', 'pg', 'string-width'];
+// Modules that are loaded on demand, together with the others of their group. The modules that several groups need are
+// split into files by who needs them, so fewer groups are fewer files. The first match counts; without one, a module is
+// loaded alone.
+const GROUPS = {
+  postgres: /\/postgres\//,
+  chinese: /zh-cn/,
+  administration: /^cli\/administration\//,
+  work: /^cli\/(?:conversation\/(?:worker|manage)|open-writer)\.js$/,
+  proof: /^cli\/(?:reading\/(?:audit|parse)|serving\/verify-child)\.js$/,
+  reading: /^(?:cli\/(?:reading\/|serving\/(?:open|link)\.)|terminal\/)/,
+  conversation: /^(?:cli\/conversation\/|run\/)/,
+};
 // Packages in CommonJS load modules of Node with require. Only the file with esbuild's helper for that needs it.
 const REQUIRE =
   `import { createRequire as createBundleRequire } from 'node:module'; ` +
   'const require = createBundleRequire(import.meta.url); ';
 
+const groups = await findGroups();
+
 const outputs = await Promise.all([
-  pack({ in: 'dist/main.js', out: 'main' }, { splitting: true }),
+  pack({ in: 'dist/main.js', out: 'main' }, { splitting: true, plugins: [{ name: 'groups', setup: loadInGroups }] }),
   // Programs of their own, in one file each.
   pack({ in: 'dist/rehearsal/main.js', out: 'rehearsal/main' }),
   pack({ in: 'dist/schema-check/check-thread.mjs', out: 'check-thread' }, { outExtension: { '.js': '.mjs' } }),
@@ -45,6 +60,45 @@ async function pack(entry, options = {}) {
     ...options,
   });
   return { files: outputFiles.map(write), packages: Object.keys(metafile.inputs).flatMap(packageOf) };
+}
+
+// The groups with the modules in them.
+async function findGroups() {
+  const members = new Map(Object.keys(GROUPS).map((name) => [name, new Set()]));
+  for (const file of readdirSync(dist, { recursive: true })) {
+    if (!file.endsWith('.js') || file.startsWith('program')) continue;
+    const text = readFileSync(join(dist, file), 'utf8');
+    for (const [, path] of text.matchAll(/\bimport\('(\.[^']+)'\)/g)) {
+      const module = join(dist, dirname(file), path);
+      members.get(groupOf(module))?.add(module);
+    }
+  }
+  for (const [name, modules] of members) await checkExports(name, [...modules]);
+  return members;
+}
+
+function groupOf(module) {
+  const path = relative(dist, module);
+  return Object.keys(GROUPS).find((name) => GROUPS[name].test(path));
+}
+
+// `export *` leaves out a name that two modules export.
+async function checkExports(group, entryPoints) {
+  const { metafile } = await build({ entryPoints, outdir: target, format: 'esm', metafile: true, write: false });
+  const names = Object.values(metafile.outputs).flatMap((output) => output.exports);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new Error(`two modules of the group "${group}" export ${twice}`);
+}
+
+function loadInGroups({ onResolve, onLoad }) {
+  onResolve({ filter: /^\./ }, ({ path, kind, resolveDir }) => {
+    const group = kind === 'dynamic-import' ? groupOf(join(resolveDir, path)) : undefined;
+    return group === undefined ? undefined : { path: group, namespace: 'group' };
+  });
+  onLoad({ filter: /./, namespace: 'group' }, ({ path }) => ({
+    contents: [...groups.get(path)].map((module) => `export * from ${JSON.stringify(module)};`).join('\n'),
+    resolveDir: dist,
+  }));
 }
 
 // Leaves a file alone that did not change: Node keeps what it has compiled of it.
