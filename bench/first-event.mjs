@@ -8,6 +8,7 @@ import { readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { open } from './lib/open-runs.mjs';
 import {
+  earlierVersion,
   engineIn,
   newFolder,
   openCodexSdk,
@@ -44,7 +45,7 @@ export default {
     'settings for this turn. On this file system a commit takes about 2 ms, and creating a file or folder about ' +
     'half a millisecond.',
   async open() {
-    const folders = [newFolder(), newFolder(), newFolder()];
+    const folders = [newFolder(), newFolder(), newFolder(), newFolder()];
     const engine = engineIn(join(folders[0], 'bin'));
     let onStored = null;
     const inside = await open(join(folders[0], 'inside'), {
@@ -52,6 +53,8 @@ export default {
       onChange: ({ lines }) => lines?.rasp.bytes.includes('lifecycle.session.bound') && onStored?.(),
     });
     const parley = await startParley(folders[1]);
+    const earlier = earlierVersion();
+    const before = earlier ? await startParley(folders[3], { program: earlier.program }) : null;
     const other = peer('sandbox-agent') ? await startSandboxAgent(folders[2]) : null;
     const sdk = peer('codex-sdk') ? await openCodexSdk(folders[0]) : null;
     let bare = 0;
@@ -81,13 +84,8 @@ export default {
           const { run_id: runId } = await inside.orchestrator.create({ engine: 'codex', prompt });
           await inside.orchestrator.waitUntilIdle(runId);
         }),
-        system('Parley, over HTTP', async (seen) => {
-          const { run_id: runId } = await parley.create(prompt);
-          await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, {
-            headers: parley.headers,
-            onFrame: (_id, frame) => frame.includes('lifecycle.session.bound') && seen(),
-          });
-        }),
+        system('Parley, over HTTP', (seen) => startOver(parley, seen)),
+        ...(before ? [system(`Parley, over HTTP, ${earlier.who}`, (seen) => startOver(before, seen))] : []),
         sdk ? system(peer('codex-sdk').name, (seen) => sdk(prompt, () => seen())) : absent('codex-sdk'),
         other
           ? system(peer('sandbox-agent').name, async (seen) => {
@@ -114,6 +112,7 @@ export default {
       close: async () => {
         await inside.close();
         await parley.stop();
+        await before?.stop();
         await other?.stop();
         folders.forEach(removeFolder);
       },
@@ -140,6 +139,14 @@ async function timeOf(once) {
   await once((at = now()) => (first ??= at));
   if (first === null) throw new Error('an event never came');
   return first - begin;
+}
+
+async function startOver(parley, seen) {
+  const { run_id: runId } = await parley.create(prompt);
+  await readFrames(`${parley.url}/v1/runs/${runId}/rasp`, {
+    headers: parley.headers,
+    onFrame: (_id, frame) => frame.includes('lifecycle.session.bound') && seen(),
+  });
 }
 
 async function startBare(engine, folder, seen) {
