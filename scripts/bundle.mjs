@@ -1,9 +1,9 @@
-// Packs the compiled modules of dist/ and their dependencies into dist/program, which bin/parley.js starts: Node loads a
-// few large files faster than hundreds of small ones. Nothing is minified, so stack traces stay readable. What a command
-// loads on demand is in files of its own.
+// Packs the compiled modules of dist/ and their dependencies into dist/program, which bin/parley.js starts: Node loads
+// a few large files faster than hundreds of small ones. Nothing is minified, so stack traces stay readable. What a
+// command loads on demand is in files of its own.
 import { build } from 'esbuild';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -21,22 +21,24 @@ const GROUPS = {
   work: /^cli\/(?:conversation\/(?:worker|manage)|open-writer)\.js$/,
   proof: /^cli\/(?:reading\/(?:audit|parse)|serving\/verify-child)\.js$/,
   reading: /^(?:cli\/(?:reading\/|serving\/(?:open|link)\.)|terminal\/)/,
-  conversation: /^(?:cli\/conversation\/|run\/)/,
+  conversation: /^cli\/conversation\//,
 };
 // Packages in CommonJS load modules of Node with require. Only the file with esbuild's helper for that needs it.
 const REQUIRE =
   `import { createRequire as createBundleRequire } from 'node:module'; ` +
   'const require = createBundleRequire(import.meta.url); ';
 
+const files = readdirSync(dist, { recursive: true }).filter((file) => !file.startsWith('program'));
+const threads = files.filter((file) => file.endsWith('.mjs')).map((file) => join(dist, file));
 const groups = await findGroups();
 
 const outputs = await Promise.all([
   pack({ in: 'dist/main.js', out: 'main' }, { splitting: true, plugins: [{ name: 'groups', setup: loadInGroups }] }),
-  // Programs of their own, in one file each.
+  // Programs and threads of their own, in one file each. A thread is started from a file beside the one that starts it.
   pack({ in: 'dist/rehearsal/main.js', out: 'rehearsal/main' }),
-  pack({ in: 'dist/schema-check/check-thread.mjs', out: 'check-thread' }, { outExtension: { '.js': '.mjs' } }),
+  ...threads.map((file) => pack({ in: file, out: basename(file, '.mjs') }, { outExtension: { '.js': '.mjs' } })),
 ]);
-const written = new Set(outputs.flatMap(({ files }) => files));
+const written = new Set(outputs.flatMap((output) => output.files));
 const packages = new Set(outputs.flatMap((output) => output.packages));
 writeFileSync(join(target, 'LICENSES.txt'), listLicences([...packages].toSorted()));
 written.add('LICENSES.txt');
@@ -65,8 +67,7 @@ async function pack(entry, options = {}) {
 // The groups with the modules in them.
 async function findGroups() {
   const members = new Map(Object.keys(GROUPS).map((name) => [name, new Set()]));
-  for (const file of readdirSync(dist, { recursive: true })) {
-    if (!file.endsWith('.js') || file.startsWith('program')) continue;
+  for (const file of files.filter((name) => name.endsWith('.js'))) {
     const text = readFileSync(join(dist, file), 'utf8');
     for (const [, path] of text.matchAll(/\bimport\('(\.[^']+)'\)/g)) {
       const module = join(dist, dirname(file), path);

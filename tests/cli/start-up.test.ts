@@ -1,6 +1,6 @@
 // The modules that a command loads before it does anything. A schema library takes longer to load than the rest of a
 // command that only reads runs, or that hands a run to a worker. Needs the build.
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 const dist = new URL('../../dist/', import.meta.url);
@@ -34,4 +34,47 @@ test('a worker loads all three, so the search finds them', () => {
   const loaded = loadedBy('cli/conversation/worker.js');
   for (const name of ['zod', 'pino', new URL('orchestrator/orchestrator.js', dist).href])
     expect(loaded.has(name), name).toBe(true);
+});
+
+// The packages in the files that are loaded with this one of dist/program. A name may end in a hash.
+function packedWith(name: string): Set<string> {
+  const entry = readdirSync(new URL('program/', dist)).find((file) =>
+    new RegExp(`^${name}(?:-\\w+)?\\.js$`).test(file),
+  );
+  const files = [...loadedBy(`program/${entry}`)].filter((url) => url.startsWith('file:'));
+  const texts = files.map((url) => readFileSync(new URL(url), 'utf8'));
+  return new Set(
+    texts.flatMap((text) =>
+      [...text.matchAll(/^ *\/\/ node_modules\/((?:@[^/]+\/)?[^/]+)/gm)].map(([, name = '']) => name),
+    ),
+  );
+}
+
+test('the packed program prints its help with no package but the one for commands', () => {
+  expect([...packedWith('main')]).toEqual(['commander']);
+});
+
+test.each(['reading', 'conversation'])('the packed commands of %s load neither zod nor pino nor fastify', (group) => {
+  const packages = packedWith(group);
+  expect(packages).toContain('ajv');
+  for (const name of ['zod', 'pino', 'fastify']) expect(packages.has(name), name).toBe(false);
+});
+
+test('a packed server loads all three, so the search finds them', () => {
+  const packages = packedWith('serve');
+  for (const name of ['zod', 'pino', 'fastify']) expect(packages.has(name), name).toBe(true);
+});
+
+test('every file that the packed program loads by its address is there', () => {
+  const folder = new URL('program/', dist);
+  const addresses = readdirSync(folder)
+    .filter((file) => /js$/.test(file))
+    .flatMap((file) => [
+      ...readFileSync(new URL(file, folder), 'utf8').matchAll(/new URL\("([^"]+)", import\.meta\.url\)/g),
+    ])
+    .map(([, address = '']) => address);
+  expect(addresses).toEqual(
+    expect.arrayContaining(['./check-thread.mjs', './checkpoint-thread.mjs', '../../package.json']),
+  );
+  for (const address of addresses) expect(existsSync(new URL(address, folder)), address).toBe(true);
 });
