@@ -70,8 +70,8 @@ test('every file that the packed program loads by its address is there', () => {
   const texts = readdirSync(folder)
     .filter((file) => file.endsWith('js'))
     .map((file) => readFileSync(new URL(file, folder), 'utf8'));
-  const found = texts.join('\n').matchAll(/new URL\("([^"]+)", import\.meta\.url\)/g);
-  const addresses = Array.from(found, ([, address = '']) => address);
+  const files = texts.join('\n').matchAll(/new URL\("([^"]+)", import\.meta\.url\)/g);
+  const addresses = Array.from(files, ([, address = '']) => address);
   expect(addresses).toEqual(
     expect.arrayContaining(['./check-thread.mjs', './checkpoint-thread.mjs', '../../package.json']),
   );

@@ -18,6 +18,7 @@ import type { RaspEvent } from '../../src/rasp/event.js';
 import { NO_FACTS } from '../../src/run/guards.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import { openDatabase } from '../../src/store/sqlite/open-database.js';
+import type { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
 import { EMPTY_JOURNAL, type Actor, type RunRecord, type Store } from '../../src/store/store.js';
 import { alterStore } from '../support/altered-store.js';
 import { Gate } from '../support/gate.js';
@@ -115,8 +116,9 @@ test('output after a silence is stored at once, then batched briefly, and for lo
   const writer = writerOf(data.store, await createRunning());
   const after = async (ms: number) => {
     timers.advance(ms);
-    // Until the requested data is written: the store waits for the end of this tick.
-    for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    // Everything that the writer has requested is stored.
+    await (data.store as SqliteStore).writes.drain();
     return (await data.store.loadRun(RUN))?.heads.rasp_seq;
   };
   void writer.add([said('one')]);
