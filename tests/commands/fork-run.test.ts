@@ -35,14 +35,15 @@ test('a fork starts from the session of the source, in the same folder, with its
   expect((await bench.eventsOf(run.run_id))[0]?.data).toMatchObject({ actor: ACTOR, fork_from: source.run_id });
 });
 
+const runDefaults = (): RunDefaults => ({
+  mode: 'interactive',
+  permission: 'full',
+  model: { codex: 'other' },
+  limits: { idle_timeout_sec: 1, turn_timeout_sec: 1, tool_timeout_sec: 1, silence_notice_sec: 1 },
+});
+
 test('a fork keeps the values of its source when the settings have other defaults', async () => {
   const source = await bench.end(await bench.running(), 'failed', { session: true });
-  const runDefaults = (): RunDefaults => ({
-    mode: 'interactive',
-    permission: 'full',
-    model: { codex: 'other' },
-    limits: { idle_timeout_sec: 1, turn_timeout_sec: 1, tool_timeout_sec: 1, silence_notice_sec: 1 },
-  });
   const forked = await fork(source.run_id, {}, { ...bench.deps, runDefaults });
   expect(forked.spec.model).toBeUndefined();
   // Without a session of its own, a retry copies the session again.
