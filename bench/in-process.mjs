@@ -3,6 +3,7 @@
 import { consume } from './lib/consumers.mjs';
 import { format } from './lib/figures.mjs';
 import { absent, acpSdk, peer } from './lib/peers.mjs';
+import { earlierVersion } from './lib/systems.mjs';
 
 const EVENTS = 100_000;
 const BYTES = 64;
@@ -25,6 +26,8 @@ export default {
   },
   plots: ['events/s', 'µs/event'],
   async open() {
+    const before = earlierVersion();
+    const earlier = before && { ...LOAD, script: before.script('consume.mjs') };
     const systems = [
       { who: 'bare JSON.parse', round: () => consume('bare', LOAD) },
       peer('codex-sdk')
@@ -35,6 +38,7 @@ export default {
         : absent('ACP SDK (of acpx)'),
       { who: "Parley's parser", note: 'nothing stored', round: () => consume('parser', LOAD) },
       { who: 'Parley, all stored', round: () => consume('parley', LOAD) },
+      ...(earlier ? [{ who: `${before.who}, all stored`, round: () => consume('parley', earlier) }] : []),
     ];
     return { systems, close: async () => {} };
   },

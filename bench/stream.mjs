@@ -5,7 +5,15 @@ import { format } from './lib/figures.mjs';
 import { cpuOf, grown, peakOf, writtenOf } from './lib/cost.mjs';
 import { countFrames, lossOf, readFrames, readUntil } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
-import { newFolder, pinMyself, recordWithAcpx, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
+import {
+  earlierVersion,
+  newFolder,
+  pinMyself,
+  recordWithAcpx,
+  removeFolder,
+  startParley,
+  startSandboxAgent,
+} from './lib/systems.mjs';
 import { consume } from './lib/consumers.mjs';
 
 const PROGRAM = fileURLToPath(new URL('../bin/parley.js', import.meta.url));
@@ -50,9 +58,11 @@ export default {
     '0011](decisions/0011-writes-of-a-moment.md) explains why the store has no thread of its own.',
   async open() {
     pinMyself();
-    const folders = [newFolder(), newFolder()];
+    const folders = [newFolder(), newFolder(), newFolder()];
     const parley = await startParley(folders[0], { pinned: true });
     const runs = [];
+    const earlier = earlierVersion();
+    const before = earlier && (await startParley(folders[2], { pinned: true, program: earlier.program }));
     const other = peer('sandbox-agent') ? await startSandboxAgent(folders[1], { pinned: true }) : null;
     return {
       systems: [
@@ -66,6 +76,7 @@ export default {
           round: () => throughParley(parley, runs),
           after: () => ({ 'not verified': runs.filter((runId) => !verifies(runId, parley.data)).length }),
         },
+        ...(before ? [{ who: earlier.who, round: () => throughParley(before, []) }] : []),
         other
           ? { who: peer('sandbox-agent').name, round: (round) => throughSandboxAgent(other, `s${round}`) }
           : absent('sandbox-agent'),
@@ -75,6 +86,7 @@ export default {
       ],
       close: async () => {
         await parley.stop();
+        await before?.stop();
         await other?.stop();
         folders.forEach(removeFolder);
       },

@@ -6,7 +6,7 @@ import { childrenOf, grown, memoryOf, shareOf } from './lib/cost.mjs';
 import { now, sum, format } from './lib/figures.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
-import { newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
+import { earlierVersion, newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
 
 const FILL = fileURLToPath(new URL('./lib/fill-waiting.mjs', import.meta.url));
 const WAITING = 10_000;
@@ -40,6 +40,9 @@ export default {
     const [many, fewer, empty] = [newFolder(), newFolder(), newFolder()];
     await fill(many, WAITING);
     await fill(fewer, FEWER);
+    const before = earlierVersion();
+    const earlier = before && { ...before, many: newFolder(), empty: newFolder() };
+    if (earlier) await fill(earlier.many, WAITING, earlier.script('fill-waiting.mjs'));
     return {
       systems: [
         {
@@ -52,11 +55,20 @@ export default {
           note: `${FEWER.toLocaleString('en')} runs`,
           round: (round) => killParley(fewer, empty, FEWER - round * ANSWERED),
         },
+        ...(earlier
+          ? [
+              {
+                who: earlier.who,
+                note: `${WAITING.toLocaleString('en')} runs`,
+                round: (round) => killParley(earlier.many, earlier.empty, WAITING - round * ANSWERED, earlier),
+              },
+            ]
+          : []),
         peer('sandbox-agent')
           ? { who: peer('sandbox-agent').name, note: `${OTHERS} runs`, round: killSandboxAgent }
           : absent('sandbox-agent'),
       ],
-      close: async () => [many, fewer, empty].forEach(removeFolder),
+      close: async () => [many, fewer, empty, ...(earlier ? [earlier.many, earlier.empty] : [])].forEach(removeFolder),
     };
   },
   aims: (of) => [
@@ -74,17 +86,19 @@ export default {
 };
 
 // Created through the store, because so many turns of an engine would take an hour.
-async function fill(folder, count) {
-  const child = spawn(process.execPath, [FILL, folder, String(count)], { stdio: ['ignore', 'ignore', 'inherit'] });
+async function fill(folder, count, script = FILL) {
+  const child = spawn(process.execPath, [script, folder, String(count)], { stdio: ['ignore', 'ignore', 'inherit'] });
   const [, signal] = await once(child, 'exit');
   if (signal !== 'SIGKILL') throw new Error('the data directory was not filled');
 }
 
-async function killParley(folder, empty, waiting) {
-  const none = await startParley(empty);
+// `version` has the program of an earlier version.
+async function killParley(folder, empty, waiting, { program } = {}) {
+  const options = program ? { program } : {};
+  const none = await startParley(empty, options);
   const base = memoryOf(none.pid);
   await none.stop();
-  const before = await startParley(folder);
+  const before = await startParley(folder, options);
   const all = await readInbox(before.client);
   if (all.length < waiting) throw new Error(`the inbox lists ${all.length} of ${waiting} questions`);
   const costs = {
@@ -95,7 +109,7 @@ async function killParley(folder, empty, waiting) {
   const picked = Array.from({ length: ANSWERED }, (_, number) => all[Math.floor((number * all.length) / ANSWERED)]);
   const begin = now();
   await before.kill();
-  const server = await startParley(folder);
+  const server = await startParley(folder, options);
   const ready = now() - begin;
   const send = ({ run_id: runId, interaction_id: id }, response) =>
     post(`${server.url}/v1/runs/${runId}/interaction/reply`, { interaction_id: id, response }, 'POST', server.headers);

@@ -8,13 +8,14 @@ const CONSUME = fileURLToPath(new URL('./consume.mjs', import.meta.url));
 // The dialect of Codex has one more message than requested, which reports the end.
 const isCodex = (consumer) => consumer !== 'acp-sdk';
 
-export async function consume(consumer, { events: asked, bytes }) {
+// `script` replaces the script of this tree.
+export async function consume(consumer, { events: asked, bytes, script = CONSUME }) {
   const folder = newFolder();
   try {
     const command = [
       ...(isPinned ? ['taskset', '-c', '1'] : []),
       process.execPath,
-      CONSUME,
+      script,
       consumer,
       folder,
       String(asked),

@@ -65,10 +65,16 @@ export function unpinMyself() {
   if (CAN_PIN) spawnSync('taskset', ['-a', '-c', '-p', `0-${cpus().length - 1}`, String(process.pid)]);
 }
 
-// With PARLEY_BENCH_BEFORE=FOLDER, benches that compare versions also measure the built tree of that folder.
+// With PARLEY_BENCH_BEFORE=FOLDER, benches that compare versions also measure the built tree of that folder. Scripts
+// that import the program are those of that tree (`script`).
 export function earlierVersion() {
   const folder = process.env.PARLEY_BENCH_BEFORE;
-  return folder ? { who: 'earlier version', program: join(folder, 'bin', 'parley.js') } : null;
+  if (!folder) return null;
+  return {
+    who: 'earlier version',
+    program: join(folder, 'bin', 'parley.js'),
+    script: (name) => join(folder, 'bench', 'lib', name),
+  };
 }
 
 // PARLEY_BENCH_PROF=FOLDER writes profiles of the servers.
