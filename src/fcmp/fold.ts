@@ -1,11 +1,12 @@
 // Folds RASP into the conversation that a person sees: push the journal's events in order. The fold has no other input
 // and reads no clock, so the same journal always gives the same bytes.
 import { invariant } from '../kernel/invariant.js';
-import type { ByteRange, RaspDraft } from '../rasp/draft.js';
-import type { RaspData, RaspEvent, StreamName } from '../rasp/event.js';
+import type { ByteRange, JsonText, RaspDraft } from '../rasp/draft.js';
+import type { RaspData, RaspEvent, RaspType, StreamName } from '../rasp/event.js';
 import { FOLD_VERSION, type FcmpData, type FcmpType } from './event.js';
 import { SaidLines } from './said-lines.js';
 import { lineOf, type FcmpDraft } from './stamp.js';
+import { reuseJson, type IdMember } from './reuse-json.js';
 import { checkFcmpData } from './validate.js';
 import { describeSeconds } from '../run/turn-limits.js';
 
@@ -18,6 +19,8 @@ export interface FoldInput {
   readonly data: unknown;
   readonly itemId: string | null;
   readonly range: ByteRange | null;
+  // The JSON text of `data`, if the caller has it.
+  readonly json?: JsonText;
 }
 
 export function foldInputOf(event: RaspEvent): FoldInput {
@@ -34,7 +37,8 @@ export function foldInputOf(event: RaspEvent): FoldInput {
 }
 
 export function foldInputOfDraft(draft: RaspDraft, seq: number, ts: string, attempt: number): FoldInput {
-  return { seq, ts, attempt, type: draft.type, data: draft.data, itemId: draft.itemId, range: draft.range };
+  const { type, data, itemId, range, json } = draft;
+  return { seq, ts, attempt, type, data, itemId, range, json };
 }
 
 // Between turns the fold needs only the count to continue.
@@ -46,6 +50,24 @@ export interface FoldState {
 // So many consecutive raw lines that repeat the assistant are an echo; fewer may be a coincidence.
 const MIN_ECHO_LINES = 3;
 const ANSI = /\u001b\[[0-9;?]*[ -/]*[@-~]/g;
+
+interface Copy {
+  readonly type: FcmpType;
+  // The member that gets the id of the item.
+  readonly idMember: IdMember | null;
+}
+
+// Events whose data is shown unchanged, after the id of their item.
+const COPIED = {
+  'agent.message.delta': { type: 'assistant.message.delta', idMember: 'message_id' },
+  'agent.message.final': { type: 'assistant.message.final', idMember: 'message_id' },
+  'agent.reasoning': { type: 'assistant.reasoning', idMember: null },
+  'agent.plan': { type: 'assistant.plan', idMember: null },
+  'agent.usage': { type: 'usage', idMember: null },
+  'tool.call.started': { type: 'assistant.tool.started', idMember: 'call_id' },
+  'tool.call.completed': { type: 'assistant.tool.completed', idMember: 'call_id' },
+  'artifact.file.changed': { type: 'artifact.file.changed', idMember: null },
+} as const satisfies Partial<Record<RaspType, Copy>>;
 
 interface Held {
   readonly input: FoldInput;
@@ -129,31 +151,25 @@ export class ConversationFold {
       case 'agent.message.delta': {
         const { text } = input.data as RaspData[typeof kind];
         this.#said.addPiece(text);
-        return this.#emit(input, 'assistant.message.delta', { message_id: input.itemId, text });
+        return this.#copy(input, kind, { message_id: input.itemId, text });
       }
       case 'agent.message.final': {
         const { text, truncated } = input.data as RaspData[typeof kind];
         this.#said.addMessage(text);
-        return this.#emit(input, 'assistant.message.final', { message_id: input.itemId, text, truncated });
+        return this.#copy(input, kind, { message_id: input.itemId, text, truncated });
       }
       case 'agent.reasoning':
-        return this.#emit(input, 'assistant.reasoning', { text: (input.data as RaspData[typeof kind]).text });
+        return this.#copy(input, kind, { text: (input.data as RaspData[typeof kind]).text });
       case 'agent.plan':
-        return this.#emit(input, 'assistant.plan', input.data as RaspData[typeof kind]);
+        return this.#copy(input, kind, input.data as RaspData[typeof kind]);
       case 'agent.usage':
-        return this.#emit(input, 'usage', input.data as RaspData[typeof kind]);
+        return this.#copy(input, kind, input.data as RaspData[typeof kind]);
       case 'tool.call.started':
-        return this.#emit(input, 'assistant.tool.started', {
-          call_id: input.itemId,
-          ...(input.data as RaspData[typeof kind]),
-        });
+        return this.#copy(input, kind, { call_id: input.itemId, ...(input.data as RaspData[typeof kind]) });
       case 'tool.call.completed':
-        return this.#emit(input, 'assistant.tool.completed', {
-          call_id: input.itemId,
-          ...(input.data as RaspData[typeof kind]),
-        });
+        return this.#copy(input, kind, { call_id: input.itemId, ...(input.data as RaspData[typeof kind]) });
       case 'artifact.file.changed':
-        return this.#emit(input, 'artifact.file.changed', input.data as RaspData[typeof kind]);
+        return this.#copy(input, kind, input.data as RaspData[typeof kind]);
       case 'interaction.requested': {
         const { asked_at: _askedAt, ...question } = input.data as RaspData[typeof kind];
         return this.#emit(input, 'user.input.required', question);
@@ -276,8 +292,18 @@ export class ConversationFold {
     });
   }
 
+  #copy<K extends keyof typeof COPIED>(input: FoldInput, kind: K, data: FcmpData[(typeof COPIED)[K]['type']]): void {
+    const { type, idMember } = COPIED[kind];
+    const { itemId, json } = input;
+    this.#add(input, type, json === undefined ? JSON.stringify(data) : reuseJson(json, idMember, itemId));
+  }
+
   #emit<T extends FcmpType>(input: FoldInput, type: T, data: FcmpData[T]): void {
     checkFcmpData(type, data);
+    this.#add(input, type, JSON.stringify(data));
+  }
+
+  #add(input: FoldInput, type: FcmpType, json: JsonText): void {
     this.#seq += 1;
     this.#output.push({
       seq: this.#seq,
@@ -285,7 +311,7 @@ export class ConversationFold {
       attempt: input.attempt,
       raspSeq: input.seq,
       type,
-      json: JSON.stringify(data),
+      json,
     });
   }
 }

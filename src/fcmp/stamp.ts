@@ -1,5 +1,6 @@
 // Serializes an FCMP event as text, or as bytes into a sink, piece by piece because this is the hot path. Both give the
 // same line.
+import type { JsonText } from '../rasp/draft.js';
 import { asciiBytes, asciiJson, type TextSink } from '../rasp/stamp.js';
 import { FCMP_VERSION, type FcmpType } from './event.js';
 
@@ -9,7 +10,7 @@ export interface FcmpDraft {
   readonly attempt: number;
   readonly raspSeq: number;
   readonly type: FcmpType;
-  readonly json: string;
+  readonly json: JsonText;
 }
 
 const END = asciiBytes('}\n');
@@ -28,7 +29,8 @@ function typeOf(type: FcmpType): string {
 
 // Returns the line without LF.
 export function lineOf(runId: string, { seq, ts, attempt, raspSeq, type, json }: FcmpDraft): string {
-  return `${headOf(runId)}${seq}${timeOf(ts, attempt)}${raspSeq}${typeOf(type)}${json}}`;
+  const data = typeof json === 'string' ? json : json.join('');
+  return `${headOf(runId)}${seq}${timeOf(ts, attempt)}${raspSeq}${typeOf(type)}${data}}`;
 }
 
 // Writes one event as a line, including LF.
@@ -48,7 +50,12 @@ export function createFcmpStamp(runId: string): FcmpStamp {
     sink.bytes(time.bytes);
     sink.number(raspSeq);
     sink.bytes(middle);
-    sink.text(json);
+    if (typeof json === 'string') sink.text(json);
+    else {
+      sink.text(json[0]);
+      sink.text(json[1]);
+      sink.ascii(json[2]);
+    }
     sink.bytes(END);
   };
 }

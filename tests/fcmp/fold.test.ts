@@ -472,9 +472,10 @@ describe('rebuilding', () => {
 
   test('the fold reads the same fields from a draft and from the stored event', () => {
     for (const [index, each] of journal().entries()) {
-      expect(JSON.stringify(foldInputOf(eventOf(each, index + 1)))).toBe(
-        JSON.stringify(foldInputOfDraft(each, index + 1, TS, 1)),
-      );
+      // Only a draft has the text of its data.
+      const { json, ...fields } = foldInputOfDraft(each, index + 1, TS, 1);
+      expect(json).toBe(each.json);
+      expect(JSON.stringify(foldInputOf(eventOf(each, index + 1)))).toBe(JSON.stringify(fields));
     }
   });
 });

@@ -4,6 +4,12 @@ import { EventBuffer } from '../../src/journal/event-buffer.js';
 import { FCMP_TYPES } from '../../src/fcmp/event.js';
 import { createFcmpStamp, lineOf, type FcmpDraft } from '../../src/fcmp/stamp.js';
 
+// The same text, in one part or in three.
+function jsonOf(text: string, type: string, parts: number): FcmpDraft['json'] {
+  const [before, long, after] = [`{"of":${JSON.stringify(type)},"text":`, JSON.stringify(text), '}'] as const;
+  return parts === 1 ? before + long + after : [before, long, after];
+}
+
 test.each(['run_01M7M8RF2XMJX9YAHGDFH3HT2R', 'run "of" ünïcode'])('is one line, as text and as bytes: %s', (runId) => {
   const stamp = createFcmpStamp(runId);
   const sink = new EventBuffer();
@@ -14,7 +20,7 @@ test.each(['run_01M7M8RF2XMJX9YAHGDFH3HT2R', 'run "of" ünïcode'])('is one line
       attempt: 1 + (index % 2),
       raspSeq: 4_000_000_000 + index,
       type,
-      json: JSON.stringify({ text: `"${'ä€😀\u2028\ud800 '.repeat(time * 20)}"`, type }),
+      json: jsonOf(`"${'ä€😀\u2028\ud800 '.repeat(time * 20)}"`, type, time),
     })),
   );
   for (const draft of drafts) stamp(draft, sink);
@@ -28,6 +34,6 @@ test.each(['run_01M7M8RF2XMJX9YAHGDFH3HT2R', 'run "of" ünïcode'])('is one line
       attempt_number: draft.attempt,
       rasp_seq: draft.raspSeq,
       type: draft.type,
-      data: JSON.parse(draft.json),
+      data: JSON.parse(typeof draft.json === 'string' ? draft.json : draft.json.join('')),
     });
 });
