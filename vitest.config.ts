@@ -5,16 +5,30 @@ import { defineConfig } from 'vitest/config';
 // A busy machine needs longer for the same work: this only limits how long a failing test waits.
 const expect = { poll: { timeout: 20_000 } };
 
-// Start a program in almost every test: a third of the CPU time of all quick tests. `npm run test:unit` runs them,
+// Start a program or a thread in almost every test: more than a third of the CPU time of all quick tests. `npm run test:unit` runs them,
 // `npm run check` does not.
 const PROGRAMS = [
+  'tests/app-server/back-pressure.test.ts',
+  'tests/app-server/contention.test.ts',
   'tests/app-server/lifetime.test.ts',
+  'tests/app-server/resident-codex.test.ts',
   'tests/app-server/threads.test.ts',
+  'tests/app-server/turns.test.ts',
   'tests/docs/code-blocks.test.ts',
   'tests/cli/doctor.test.ts',
+  'tests/files/read-file.test.ts',
+  'tests/files/replace-file.test.ts',
+  'tests/process/child-end.test.ts',
+  'tests/process/child-output.test.ts',
+  'tests/process/child-start.test.ts',
+  'tests/process/end-leftovers.test.ts',
+  'tests/process/end-tree.test.ts',
   'tests/rehearsal/program.test.ts',
   'tests/rehearsal/recordings.test.ts',
   'tests/rehearsal/traced.test.ts',
+  'tests/scripts/ci-summary.test.ts',
+  'tests/scripts/install-engines.test.ts',
+  'tests/store/checkpoints.test.ts',
 ];
 
 // Long forms: seeded searches, floods, planted repositories, large runs, deadlines that burn CPU time, and faults of

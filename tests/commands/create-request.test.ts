@@ -5,6 +5,7 @@ import { checkRequest, createRunRequest, type CreateRunRequest } from '../../src
 import { RequestError } from '../../src/run/request-error.js';
 import { createRunBody } from '../../src/service/schemas.js';
 import { LIBRARY_WORDS } from '../support/library-words.js';
+import { runs } from '../support/runs.js';
 
 const RUN = { engine: 'codex', prompt: 'x' };
 
@@ -91,6 +92,6 @@ test('no message has the wording of the schema library, and none is long', () =>
       expect(problem ?? '').not.toContain('undefined');
       expect((problem ?? '').length).toBeLessThan(1000);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

@@ -7,6 +7,7 @@ import { MAX_LINE_BYTES } from '../../src/engines/framing.js';
 import { createTurnParser, findEngine } from '../../src/engines/registry.js';
 import { newMemory } from '../../src/engines/turn-parser.js';
 import { LineReader, type ReceivedLine } from '../../src/jsonrpc/received-line.js';
+import { runs } from '../support/runs.js';
 
 const ENGINE = findEngine('codex-app-server');
 const GOLDEN = new URL('../golden/codex-app-server', import.meta.url).pathname;
@@ -58,7 +59,7 @@ test('lines with odd bytes, at the beginning of the log and after it', () => {
       const bytes = Buffer.concat([...lines, Buffer.from(last)]);
       expect(parse(bytes, 'lines', at)).toEqual(parse(bytes, 'bytes', at));
     }),
-    { numRuns: 500, seed: 20261118 },
+    { numRuns: runs(500), seed: 20261118 },
   );
 });
 

@@ -14,6 +14,7 @@ import { loadGroups } from '../../src/store/sqlite/recent/load-groups.js';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
 import { FIRST_SEGMENT, type JournalFlush, type RunRecord, type Store } from '../../src/store/store.js';
 import { T0, change, flush, newRun, type RowEdit } from './conformance.js';
+import { runs } from '../support/runs.js';
 
 let dir: string;
 let opened: DataDir | null;
@@ -391,6 +392,6 @@ test('any sequence of writes, merges and restarts gives every reader the same jo
       await reader.close();
       await close();
     }),
-    { numRuns: process.env['CI'] ? 60 : 12 },
+    { numRuns: runs(60) },
   );
 });
