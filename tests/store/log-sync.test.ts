@@ -1,15 +1,15 @@
 // Another thread syncs the log of small flushes: readers get nothing that is not on the disk, whatever the disk does.
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WriteAheadLog, type LogSync } from '../../src/store/sqlite/commits/log-sync.js';
 import { migrate } from '../../src/store/sqlite/migrate.js';
 import { MIGRATIONS } from '../../src/store/sqlite/migrations.js';
 import { makeDurable, openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
 import { loadGroups } from '../../src/store/sqlite/recent/load-groups.js';
 import { SqliteStore } from '../../src/store/sqlite/sqlite-store.js';
-import type { AppendOutcome, RunRecord, Store } from '../../src/store/store.js';
+import type { AppendOutcome, JournalFlush, RunRecord, Store } from '../../src/store/store.js';
 import { chance } from '../support/torture.js';
 import { T0, change, flush, newRun } from './conformance.js';
 
@@ -105,7 +105,7 @@ const append = (store: Store, run: RunRecord, seq: number): Promise<AppendOutcom
   );
 
 const storedOf = async (store: Store, run: RunRecord): Promise<number> =>
-  (await store.readJournal(run.run_id, 'rasp', { limit: 1000 })).length;
+  (await store.readJournal(run.run_id, 'rasp', { limit: 10_000 })).length;
 
 const EIO = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' });
 
@@ -251,6 +251,114 @@ test('a process beside the writer syncs the log before it uses a new group, and 
   expect(await storedOf(reader, { run_id: 'run_0001' } as RunRecord)).toBe(first);
   log.failHere = EIO;
   expect(await storedOf(reader, { run_id: 'run_0001' } as RunRecord)).toBe(first);
+});
+
+describe('merges', () => {
+  const EVENTS = 200;
+  // Below the size at which a flush is a segment at once.
+  const BYTES = 30 * 1024;
+  // So many exceed MOST_RUN_BYTES.
+  const FLUSHES = 17;
+
+  interface Merged extends Scene {
+    readonly run: RunRecord;
+    readonly last: number;
+  }
+
+  // Appends so much that a merge is due; returns when its sync has begun.
+  async function mergeBegins(log: HeldLog): Promise<Merged> {
+    const scene = await openScene(log);
+    let run = (await scene.store.loadRun('run_0001')) as RunRecord;
+    for (let step = 0; step < FLUSHES; step += 1) {
+      const seq = run.heads.rasp_seq + 1;
+      const added = scene.store.append(change(run, { journal: largeFlush(seq) }));
+      await log.end();
+      expect(await added).toMatchObject({ committed: true });
+      run = (await scene.store.loadRun('run_0001')) as RunRecord;
+    }
+    await log.untilBegun();
+    expect(log.begun).toBe(FLUSHES + 1);
+    return { ...scene, run, last: run.heads.rasp_seq };
+  }
+
+  function largeFlush(seq: number): JournalFlush {
+    const { rasp, ...rest } = flush(seq, EVENTS, null, T0 + 1_000_000 + seq);
+    const filled = rasp.bytes
+      .toString()
+      .split('\n')
+      .map((line) => (line ? line.padEnd(BYTES / EVENTS) : ''))
+      .join('\n');
+    return { ...rest, rasp: { ...rasp, bytes: Buffer.from(filled) } };
+  }
+
+  const segments = (db: Database): unknown =>
+    db.prepare(`SELECT COUNT(*) AS merged FROM segments WHERE flushes IS NOT NULL`).get();
+
+  test('another thread syncs a merge; meanwhile readers have every event once and no write joins it', async () => {
+    const log = new HeldLog();
+    const { db, store, run, last, append: add } = await mergeBegins(log);
+    expect(segments(db)).toEqual({ merged: 1 });
+    const all = async (): Promise<string> =>
+      (await store.readJournal(run.run_id, 'rasp', { limit: 10_000 })).join('\n');
+    const during = await all();
+    const next = add(last + 1);
+    for (let turn = 0; turn < 5; turn += 1) await immediate();
+    expect((await store.loadRun(run.run_id))?.heads).toEqual(run.heads);
+    expect(await store.recomputeDigest(run.run_id)).toBe(run.heads.digest);
+    // The merge.
+    await log.end();
+    // The flush that waited.
+    await log.end();
+    expect(await next).toMatchObject({ committed: true });
+    expect((await all()).startsWith(`${during}\n`)).toBe(true);
+    expect(during.split('\n')).toHaveLength(last);
+    await store.close();
+    const kept = await open();
+    expect(await storedOf(new SqliteStore(kept, loadGroups(kept)), run)).toBe(last + 1);
+  });
+
+  test('after a failed sync of a merge, nothing is missing, nothing is there twice, and the run continues', async () => {
+    const log = new HeldLog();
+    const { db, store, run, last, append: add, stored } = await mergeBegins(log);
+    log.failHere = EIO;
+    await log.end(EIO);
+    await expect(add(last + 1)).rejects.toThrow('EIO');
+    expect(await stored()).toBe(last);
+    log.failHere = null;
+    const next = add(last + 1);
+    await log.end();
+    expect(await next).toMatchObject({ committed: true });
+    expect(await stored()).toBe(last + 1);
+    expect((await store.loadRun(run.run_id))?.heads.digest).toBe(await store.recomputeDigest(run.run_id));
+    // Another change merges the rest of the run.
+    await store.mergeAll();
+    expect(await stored()).toBe(last + 1);
+    expect(segments(db)).toEqual({ merged: 1 });
+    await store.close();
+    const kept = await open();
+    const reopened = new SqliteStore(kept, loadGroups(kept));
+    expect(await storedOf(reopened, run)).toBe(last + 1);
+    expect(reopened.findGroupDamage()).toEqual([]);
+  });
+
+  test('after a power cut during the sync of a merge, everything is in the groups', async () => {
+    const log = new HeldLog();
+    const scene = await mergeBegins(log);
+    // The disk has the log only up to the last sync that ended.
+    const rows = await scene.stored();
+    const copy = join(dir, 'cut.db');
+    copyFileSync(path, copy);
+    const wal = readFileSync(`${path}-wal`);
+    // Cut within the frames of the merge: SQLite drops the incomplete transaction.
+    writeFileSync(`${copy}-wal`, wal.subarray(0, wal.length - 100));
+    const after = await open(copy);
+    expect(segments(after)).toEqual({ merged: 0 });
+    const kept = new SqliteStore(after, loadGroups(after));
+    expect(await storedOf(kept, scene.run)).toBe(rows);
+    expect(await kept.recomputeDigest(scene.run.run_id)).toBe(scene.run.heads.digest);
+    await log.end();
+    await scene.store.close();
+  });
 });
 
 // The disk has what the files had when the last sync began that has ended, or when SQLite acknowledged a commit.

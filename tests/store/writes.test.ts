@@ -174,3 +174,20 @@ test('large writes are spread over several transactions in order, and other work
   await Promise.all([late, later]);
   expect(commits()).toBe(6);
 });
+
+test('a write that must be alone shares its transaction with no other', async () => {
+  const writes = new Writes(db);
+  const order: string[] = [];
+  const add = (name: string, alone: boolean) =>
+    writes.add(
+      () => order.push(`write ${name}`),
+      () => order.push(`done ${name}`),
+      { alone },
+    );
+  await Promise.all([add('a', false), add('b', false), add('c', true), add('d', true), add('e', false)]);
+  expect(order).toEqual([
+    ...['write a', 'write b', 'done a', 'done b'],
+    ...['write c', 'done c', 'write d', 'done d', 'write e', 'done e'],
+  ]);
+  expect(commits()).toBe(4);
+});

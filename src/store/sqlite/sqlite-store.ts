@@ -231,11 +231,13 @@ export class SqliteStore implements Store {
     return this.#groups;
   }
 
-  // Merges in transactions of their own, so that flushes do not wait.
+  // Merges in transactions of their own, so that flushes do not wait. Another thread may sync them: until then, the
+  // flushes are on the disk in their groups.
   #mergeSoon(): void {
     if (this.#isMerging || !this.#writer().isFull) return;
     this.#isMerging = true;
-    const merging = this.writes.add(() => this.#writer().mergeOldest(), undefined, { bytes: MERGED_AT_ONCE });
+    const options = { bytes: MERGED_AT_ONCE, later: true, alone: true };
+    const merging = this.writes.add(() => this.#writer().mergeOldest(), undefined, options);
     // After a failure, the next flush tries again. Nothing is lost: the flushes stay in their groups.
     void merging
       .catch(() => {})

@@ -16,6 +16,7 @@ const GROUP_BYTES = 1024 * 1024;
 interface Write {
   readonly bytes: number;
   readonly later: boolean;
+  readonly alone: boolean;
   readonly work: () => unknown;
   // Called when the write is on the disk.
   readonly done: (result: unknown) => void;
@@ -78,11 +79,12 @@ export class Writes {
 
   // The work is synchronous and either does all of its part or throws; it is done again where others kept it from being
   // stored. `onCommitted` is called before anything else is written, with the time since the write was requested.
-  // `bytes` is about how much it writes; `later` allows another thread to sync it.
+  // `bytes` is about how much it writes. `later` allows another thread to sync it. `alone`: no other write shares its
+  // transaction.
   add<T>(
     work: () => T,
     onCommitted: (result: T, ms: number) => void = () => {},
-    { bytes = 0, later = false }: { readonly bytes?: number; readonly later?: boolean } = {},
+    { bytes = 0, later = false, alone = false }: Partial<Pick<Write, 'bytes' | 'later' | 'alone'>> = {},
   ): Promise<T> {
     const asked = performance.now();
     return new Promise((resolve, fail) => {
@@ -90,7 +92,7 @@ export class Writes {
         onCommitted(result as T, performance.now() - asked);
         resolve(result as T);
       };
-      this.#waiting.push({ work, done, fail, bytes, later });
+      this.#waiting.push({ work, done, fail, bytes, later, alone });
       if (this.#waiting.length === 1 && !this.#pause) setImmediate(() => this.#writeGroups());
     });
   }
@@ -125,7 +127,11 @@ export class Writes {
 
   #nextGroup(): Write[] {
     let bytes = 0;
-    const beyond = this.#waiting.findIndex((write, index) => (bytes += write.bytes) > GROUP_BYTES && index > 0);
+    const isFirstAlone = this.#waiting[0]?.alone;
+    const beyond = this.#waiting.findIndex((write, index) => {
+      bytes += write.bytes;
+      return index > 0 && (bytes > GROUP_BYTES || write.alone || isFirstAlone);
+    });
     return this.#waiting.splice(0, beyond < 0 ? this.#waiting.length : beyond);
   }
 

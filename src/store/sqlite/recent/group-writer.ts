@@ -3,7 +3,8 @@
 // anything else of the run changes, or when there are too many recent flushes.
 //
 // Calls within a transaction are staged until it ends: committed() applies them to the memory of this process,
-// rolledBack() and notSynced() discard them.
+// rolledBack() discards them, and so does notSynced() with new flushes.
+import { invariant } from '../../../kernel/invariant.js';
 import { extendHeads } from '../../extend-heads.js';
 import type { AppendOutcome, JournalFlush, JournalHeads, RunAppend } from '../../store.js';
 import type { RunState } from '../../../run/statechart.js';
@@ -176,9 +177,15 @@ export class GroupWriter implements RecentView {
     this.#staged.clear();
   }
 
+  // New flushes are refused, although their group is in the database. Merges are done: the events are in segments now.
+  // A transaction must not do both, because a merge would make a refused flush part of a segment.
   notSynced(): void {
-    this.#newestGroup += 1;
-    this.#failedGroups.add(this.#newestGroup);
+    const staged = [...this.#staged];
+    const isNew = staged.some(([, { flushes }]) => flushes.length > 0);
+    invariant(!isNew || !staged.some(([, { isMerged }]) => isMerged), 'flushes are not stored and merged together');
+    if (isNew) this.#failedGroups.add((this.#newestGroup += 1));
+    for (const [runId, { isMerged }] of staged) if (isMerged) this.#recent.drop(runId);
+    if (!isNew) this.#emptyGroups = this.#nextEmpty;
     this.#staged.clear();
   }
 
