@@ -11,6 +11,14 @@ export const median = (values) => share(values, 0.5);
 
 export const sum = (values) => values.reduce((all, value) => all + value, 0);
 
+// The exponent with which y grows with x in these points [x, y]: the slope of the logarithms. 0 is constant, 1 linear.
+export function exponentOf(points) {
+  const logs = points.map(([x, y]) => [Math.log(x), Math.log(y)]);
+  const mean = (index) => sum(logs.map((log) => log[index])) / logs.length;
+  const [x, y] = [mean(0), mean(1)];
+  return sum(logs.map((log) => (log[0] - x) * (log[1] - y))) / sum(logs.map((log) => (log[0] - x) ** 2));
+}
+
 export const UNKNOWN = '–';
 
 // Formats a number with as many digits as its size needs.

@@ -209,3 +209,22 @@ test('a store can be closed while its database is away', async () => {
   await expect(store.loadRun('run_0001')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await store.close();
 });
+
+test('a store that follows many runs at once asks its connection for one thing at a time', async () => {
+  const stores = await withStores();
+  const [one, two] = [await stores.host('host_1'), await stores.host('host_2')];
+  const there = listen(two);
+  const warnings: Error[] = [];
+  const note = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', note);
+  const runs = Array.from({ length: 40 }, (_, index) => `run_${String(index).padStart(4, '0')}`);
+  const stops = runs.map((run) => two.follow(run));
+  await until('all channels are open', () => runs.every((run) => events(there).includes(run)));
+  for (const stop of stops.slice(0, 20)) stop();
+  // The connection still works.
+  two.follow('run_0099');
+  await until('the last channel is open', () => events(there).includes('run_0099'));
+  process.off('warning', note);
+  expect(warnings).toEqual([]);
+  await Promise.all([one, two].map((store) => store.close()));
+});

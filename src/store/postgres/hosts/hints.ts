@@ -56,6 +56,8 @@ export class HintListener {
   // How many readers follow each run, by channel.
   readonly #followed = new Map<string, Map<string, number>>();
   #client: Client | null = null;
+  // The last statement of that connection, which runs one at a time.
+  #statements: Promise<unknown> = Promise.resolve();
   #work: Promise<void> = Promise.resolve();
 
   constructor(db: Database, options: HintListenerOptions) {
@@ -80,6 +82,7 @@ export class HintListener {
     // The store may have been closed while the connection was being opened.
     if (this.#closing.signal.aborted) return client.end();
     this.#client = client;
+    this.#statements = Promise.resolve();
     for (const channel of this.#followed.keys()) this.#openChannel(client, channel);
     const stopChecking = this.#check(client);
     client.once('end', () => {
@@ -105,12 +108,18 @@ export class HintListener {
       runs.delete(runId);
       if (runs.size > 0) return;
       this.#followed.delete(channel);
-      this.#client?.query(`UNLISTEN ${channel}`).catch(() => {});
+      if (this.#client) this.#run(this.#client, `UNLISTEN ${channel}`).catch(() => {});
     };
   }
 
+  #run(client: Client, statement: string): Promise<unknown> {
+    const done = this.#statements.then(() => client.query(statement));
+    this.#statements = done.catch(() => {});
+    return done;
+  }
+
   #openChannel(client: Client, channel: string): void {
-    client.query(`LISTEN ${channel}`).then(
+    this.#run(client, `LISTEN ${channel}`).then(
       () => {
         for (const runId of this.#followed.get(channel)?.keys() ?? [])
           this.#options.onHint({ run_id: runId, origin: 'elsewhere', ms: 0 });
@@ -126,7 +135,7 @@ export class HintListener {
     const ask = (): void => {
       // Closes a connection that does not respond; end() does not wait for the open query.
       timer = setTimeout(() => void client.end().catch(() => {}), checkMs);
-      client.query('SELECT').then(
+      this.#run(client, 'SELECT').then(
         () => {
           clearTimeout(timer);
           timer = setTimeout(ask, checkMs);
