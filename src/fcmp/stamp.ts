@@ -40,14 +40,14 @@ export function createFcmpStamp(runId: string): FcmpStamp {
   const head = asciiBytes(headOf(runId));
   const types = new Map<FcmpType, Uint8Array>();
   // Cached, because events that are stored together have one time and mostly one attempt.
-  let time = { ts: '', attempt: 0, bytes: END };
+  let time = { ts: '', attempt: 0, text: '' };
   return ({ seq, ts, attempt, raspSeq, type, json }, sink) => {
-    if (ts !== time.ts || attempt !== time.attempt) time = { ts, attempt, bytes: asciiBytes(timeOf(ts, attempt)) };
+    if (ts !== time.ts || attempt !== time.attempt) time = { ts, attempt, text: timeOf(ts, attempt) };
     let middle = types.get(type);
     if (!middle) types.set(type, (middle = asciiBytes(typeOf(type))));
     sink.bytes(head);
     sink.number(seq);
-    sink.bytes(time.bytes);
+    sink.ascii(time.text);
     sink.number(raspSeq);
     sink.bytes(middle);
     if (typeof json === 'string') sink.text(json);

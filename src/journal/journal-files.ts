@@ -20,7 +20,7 @@ import { makeFolder, runFolder } from './run-folder.js';
 const PAGE_BYTES = 512 * 1024;
 // Lines are collected while a turn prints: opening files for every few lines of many turns would cost more than storing
 // them.
-const GATHER_MS = 500;
+const GATHER_MS = 1000;
 const GATHER_BYTES = 256 * 1024;
 // The pause between attempts to repair files that could not be written.
 const REPAIR_MS = 10_000;

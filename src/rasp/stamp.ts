@@ -40,7 +40,7 @@ export function createStamp(context: StampContext): Stamp {
   };
   const middles = new Map<string, Middle[]>();
   // Cached, because a flush has one time, a turn has one session, and events of one item mostly follow each other.
-  let time = { ts: '', bytes: head };
+  let time = { ts: '', text: '' };
   let session: { id: string | null; bytes: Uint8Array } = { id: null, bytes: asciiBytes(',"correlation":{') };
 
   let item: { id: string | null; member: string } = { id: null, member: '' };
@@ -58,9 +58,9 @@ export function createStamp(context: StampContext): Stamp {
     return bytes;
   }
 
-  function timeOf(ts: string): Uint8Array {
-    if (ts !== time.ts) time = { ts, bytes: asciiBytes(`,"ts":"${ts}`) };
-    return time.bytes;
+  function timeOf(ts: string): string {
+    if (ts !== time.ts) time = { ts, text: `,"ts":"${ts}` };
+    return time.text;
   }
 
   function writeCorrelation({ sessionId, itemId, interactionId }: RaspDraft, sink: TextSink): void {
@@ -82,7 +82,7 @@ export function createStamp(context: StampContext): Stamp {
     const { range, json } = draft;
     sink.bytes(head);
     sink.number(seq);
-    sink.bytes(timeOf(ts));
+    sink.ascii(timeOf(ts));
     sink.bytes(middleOf(draft));
     if (typeof json === 'string') sink.text(json);
     else {

@@ -22,3 +22,16 @@ test('beyond a limit nothing more is remembered, and a new turn starts anew', ()
   said.clear();
   expect(said.has('first')).toBe(false);
 });
+
+test('text of any length and of any characters is remembered exactly', () => {
+  const said = new SaidLines();
+  const lines = Array.from({ length: 2000 }, (_, index) => `${index} é漢字😀 \ud800 x${'x'.repeat(index % 40)}`);
+  for (const [index, line] of lines.entries()) {
+    if (index % 3 === 0) said.addMessage(line);
+    else for (const piece of [line.slice(0, index % 7), line.slice(index % 7), '\n']) said.addPiece(piece);
+    // Looked up now and then, so that text is added before and after an index was built.
+    if (index % 500 === 0) expect(said.has(line)).toBe(true);
+  }
+  expect(lines.filter((line) => !said.has(line))).toEqual([]);
+  expect(said.has('1999')).toBe(false);
+});

@@ -180,10 +180,10 @@ test('a run that prints without a pause does not delay its own lines', async () 
   const timers = new SimulatedTimers();
   const { data, files, print, isWhole } = await openPrinting(timers);
   await print();
-  timers.advance(300);
+  timers.advance(600);
   await print();
   expect(await isWhole()).toBe(false);
-  timers.advance(300);
+  timers.advance(600);
   expect(await isWhole()).toBe(true);
   await files.close();
   await data.close();

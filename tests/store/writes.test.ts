@@ -16,6 +16,8 @@ let dir: string;
 let db: Database;
 // The statements on the database as a whole.
 let said: string[] = [];
+// The next statements that fail, in this order.
+let failing: string[] = [];
 
 function listenTo(real: Database): Database {
   return new Proxy(real, {
@@ -24,6 +26,7 @@ function listenTo(real: Database): Database {
       if (typeof own !== 'function') return own;
       return (...args: unknown[]) => {
         if (name === 'exec') said.push(String(args[0]));
+        if (name === 'exec' && args[0] === failing[0]) throw new Error(`disk full: ${failing.shift()}`);
         return (own as (...all: unknown[]) => unknown).apply(real, args);
       };
     },
@@ -36,6 +39,7 @@ beforeEach(async () => {
   makeDurable(db);
   migrate(db, MIGRATIONS);
   said = [];
+  failing = [];
 });
 afterEach(() => {
   if (db.isOpen) db.close();
@@ -190,4 +194,23 @@ test('a write that must be alone shares its transaction with no other', async ()
     ...['write c', 'done c', 'write d', 'done d', 'write e', 'done e'],
   ]);
   expect(commits()).toBe(4);
+});
+
+test('after a transaction failed, a small flush is checked against the row as it is stored', async () => {
+  const store = new SqliteStore(db, loadGroups(db));
+  const { run } = (await store.createRun(newRun(1))) as { run: RunRecord };
+  const small = (status: 'queued' | 'running') =>
+    store.append(
+      change({ ...run, status }, { journal: flush(run.heads.rasp_seq + 1, 1, null, T0 + 1_000_000), set: {} }),
+    );
+  // The first transaction starts the turn and has a flush of it. Then each is tried alone.
+  failing = ['COMMIT', 'BEGIN IMMEDIATE'];
+  const [started, flushed] = await Promise.allSettled([
+    store.append(change(run, { set: { status: 'running' } })),
+    small('running'),
+  ]);
+  expect(started).toMatchObject({ status: 'rejected', reason: { message: 'disk full: BEGIN IMMEDIATE' } });
+  expect(flushed).toMatchObject({ value: { committed: false, reason: 'status' } });
+  expect(await small('queued')).toMatchObject({ committed: true });
+  expect((await store.loadRun('run_0001'))?.status).toBe('queued');
 });

@@ -42,8 +42,16 @@ export type SmallAppend = Pick<RunAppend, 'run_id' | 'expect' | 'now'> & {
   readonly lines: JournalFlush;
 };
 
+interface RunRow {
+  readonly status: RunState;
+  readonly epoch: number;
+  readonly heads: JournalHeads;
+}
+
 export class GroupWriter implements RecentView {
   readonly #recent: RecentFlushes;
+  // The rows of runs with flushes that are not merged: every change of a row merges them first.
+  readonly #rows = new Map<string, RunRow>();
   readonly #staged = new Map<string, Staged>();
   readonly #merge: MergeFlushes;
   readonly #select: Statement;
@@ -92,20 +100,28 @@ export class GroupWriter implements RecentView {
 
   // Within a transaction.
   append({ run_id: runId, expect, status, now, lines }: SmallAppend): AppendOutcome {
-    const run = this.#select.get(runId) as ({ status: RunState; epoch: number } & JournalHeads) | undefined;
+    const run = this.#rows.get(runId) ?? this.#loadRow(runId);
     if (!run) return { committed: false, reason: 'unknown_run' };
     if (run.epoch !== expect.epoch) return { committed: false, reason: 'epoch' };
     if (run.status !== status) return { committed: false, reason: 'status' };
-    const { status: _status, epoch: _epoch, ...row } = run;
-    const head = this.#newest(runId)?.heads ?? row;
+    const head = this.#newest(runId)?.heads ?? run.heads;
     if (head.rasp_seq !== expect.rasp_seq) return { committed: false, reason: 'seq' };
     const heads = extendHeads(head, lines);
+    this.#rows.set(runId, run);
     this.#stage(runId).flushes.push({ runId, now, journal: lines, heads });
     return { committed: true, heads };
   }
 
+  #loadRow(runId: string): RunRow | null {
+    const row = this.#select.get(runId) as (Omit<RunRow, 'heads'> & JournalHeads) | undefined;
+    if (!row) return null;
+    const { status, epoch, ...heads } = row;
+    return { status, epoch, heads };
+  }
+
   // Within a transaction, before any row of the run changes.
   merge(runId: string): void {
+    this.#rows.delete(runId);
     const flushes = this.#unmerged(runId);
     if (flushes.length === 0) return;
     this.#merge(flushes);
@@ -175,6 +191,8 @@ export class GroupWriter implements RecentView {
 
   rolledBack(): void {
     this.#staged.clear();
+    // They may be rows that the transaction had changed.
+    this.#rows.clear();
   }
 
   // New flushes are refused, although their group is in the database. Merges are done: the events are in segments now.
