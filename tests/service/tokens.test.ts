@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import {
   checkStrength,
   estimateBits,
@@ -54,6 +54,23 @@ test('a token is valid until it expires, and not from that moment on', () => {
   expect([book.find(token), bob && book.knows(bob)]).toEqual([bob, true]);
   now += 1;
   expect([book.find(token), bob && book.knows(bob)]).toEqual([null, false]);
+});
+
+test('frames of streams read the tokens once per event-loop tick, and notice a revoked one in the next', async () => {
+  const source = tokensIn(folder);
+  const stamp = vi.spyOn(source, 'stamp');
+  const book = new TokenBook({ source, operator: fixedOperator(OPERATOR), userName: 'ann', clock });
+  const bob = book.find(addToken(folder, 'bob', { role: 'viewer', now: MADE }));
+  if (!bob) throw new Error('the token is unknown');
+  stamp.mockClear();
+  for (let frame = 0; frame < 100; frame += 1) expect(book.knows(bob)).toBe(true);
+  expect(stamp).toHaveBeenCalledTimes(1);
+  writeFileSync(join(folder, 'tokens.json'), '[]');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(book.knows(bob)).toBe(false);
+  // A request never uses what an earlier one has read.
+  addToken(folder, 'cleo', { role: 'viewer', now: MADE });
+  expect(book.findByName('cleo')).toMatchObject({ role: 'viewer' });
 });
 
 test('the actor is the person, and the name of the token is kept beside it where it is another', () => {

@@ -39,6 +39,7 @@ export class TokenBook {
   readonly #hosts: () => readonly string[];
   #byHash = new Map<string, Caller>();
   #stamp: string | null = null;
+  #isReadInThisTick = false;
 
   constructor({ source, operator, userName, clock, onProblem = () => {}, hosts = () => [] }: TokenBookOptions) {
     this.#source = source;
@@ -71,6 +72,10 @@ export class TokenBook {
   // The caller whose token has this SHA-256, if it is valid now.
   findByHash(sha256: string): Caller | null {
     this.#read();
+    return this.#find(sha256);
+  }
+
+  #find(sha256: string): Caller | null {
     const caller = this.#byHash.get(sha256) ?? null;
     return caller?.expiresAt != null && caller.expiresAt <= this.#clock.now() ? null : caller;
   }
@@ -82,9 +87,15 @@ export class TokenBook {
     return caller ? this.findByHash(caller.tokenHash) : null;
   }
 
-  // Whether the caller's token is still the same one with the same rights.
+  // Whether the caller's token is still the same one with the same rights. Called for each frame of each stream, so the
+  // tokens are read at most once per event-loop tick.
   knows({ tokenHash, role, actor }: Caller): boolean {
-    const caller = this.findByHash(tokenHash);
+    if (!this.#isReadInThisTick) {
+      this.#isReadInThisTick = true;
+      setImmediate(() => (this.#isReadInThisTick = false));
+      this.#read();
+    }
+    const caller = this.#find(tokenHash);
     return caller !== null && caller.role === role && caller.actor.name === actor.name;
   }
 
