@@ -23,6 +23,7 @@ import type { WaitSpec } from '../run/waiting/wait-policy.js';
 import type { Committed, CommitListener } from './committed.js';
 import type { RunFinder } from './run-finder.js';
 import type { SummaryReader } from './summary-reader.js';
+import type { WrongTotal } from './totals.js';
 
 export { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type NewDelivery } from './delivery.js';
 
@@ -324,12 +325,17 @@ interface DeliveryQueue {
   countDeliveries(): Promise<{ readonly pending: number; readonly given_up: number }>;
 }
 
+// Read from totals, so the cost does not grow with the number of runs.
 interface RunCounts {
   countRuns(): Promise<Record<RunState, number>>;
   // Pending questions, and how many of them are overdue at this time.
   countPending(now: number): Promise<{ readonly pending: number; readonly overdue: number }>;
   // The totals of all runs including deleted ones, or of one stored run.
   sumTurns(runId?: string): Promise<ProfileTotals[]>;
+  // Compares the totals with the rows, all of which it reads.
+  findWrongTotals(): Promise<WrongTotal[]>;
+  // Counts the totals again from the rows. Those of turns are never lowered, because deleted runs have no rows.
+  recountTotals(): Promise<void>;
 }
 
 export interface Store

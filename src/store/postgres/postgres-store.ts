@@ -31,6 +31,7 @@ import type {
   Store,
 } from '../store.js';
 import { UNTRACED } from '../audit.js';
+import { findWrongTotals, toRunCounts, type WrongTotal } from '../totals.js';
 import { appendToRun, digestUpTo } from './append-run.js';
 import { createRun, deleteRun } from './create-run.js';
 import type { Database } from './connection/database.js';
@@ -47,7 +48,6 @@ import { countPending, findInteraction, listInteractions, listPending } from './
 import { PostgresSummaries } from './list-summaries.js';
 import { listSegments, readLines, readStoredSegments, readTexts } from './read-journal.js';
 import {
-  countRuns,
   findAtWork,
   findInHome,
   listOwnedByDead,
@@ -63,6 +63,7 @@ import {
 import { claimQueued, peekQueued, releaseClaims, requestCancel, type Claimant } from './hosts/claims.js';
 import { NOWHERE, type Site } from './hosts/site.js';
 import { toText } from './connection/text.js';
+import { countTotals, readStates, readTotals, recountTotals } from './totals.js';
 import { sumTurns } from './turn-counts.js';
 
 export interface PostgresStoreOptions {
@@ -290,7 +291,7 @@ export class PostgresStore implements Store {
   async countCrashes(): Promise<void> {}
 
   async countRuns(): Promise<Record<RunState, number>> {
-    return countRuns(this.database);
+    return toRunCounts(await readStates(this.database, 'runs'));
   }
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
@@ -389,6 +390,15 @@ export class PostgresStore implements Store {
 
   async sumTurns(runId?: string): Promise<ProfileTotals[]> {
     return sumTurns(this.database, runId);
+  }
+
+  async findWrongTotals(): Promise<WrongTotal[]> {
+    const [totals, counted] = await Promise.all([readTotals(this.database), countTotals(this.database)]);
+    return findWrongTotals(totals, counted);
+  }
+
+  async recountTotals(): Promise<void> {
+    await recountTotals(this.database);
   }
 
   async close(): Promise<void> {

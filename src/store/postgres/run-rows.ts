@@ -1,5 +1,4 @@
 // Loads runs from the database, and finds them by request, folder, home, id and filter.
-import { STATES, type RunState } from '../../run/statechart.js';
 import { toRun, type RunRow } from '../rows.js';
 import { QUESTIONS, type RunSource } from '../salvage.js';
 import type { RunFilter, RunRecord } from '../store.js';
@@ -135,15 +134,4 @@ export async function listOwnedByDead(db: Database, limit: number): Promise<stri
 
 async function ids(db: Database, statement: Statement): Promise<string[]> {
   return (await db.read<{ run_id: string }>(statement)).map((row) => row.run_id);
-}
-
-export async function countRuns(db: Database): Promise<Record<RunState, number>> {
-  const rows = await db.read<{ status: RunState; runs: number }>({
-    name: 'count-runs',
-    text: 'SELECT status, count(*) AS runs FROM parley.runs GROUP BY status',
-    values: [],
-  });
-  return Object.fromEntries(
-    STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0]),
-  ) as Record<RunState, number>;
 }

@@ -50,7 +50,7 @@ export function setHandle(
 export function insertInteraction(db: Database, runId: string, ask: FoldedQuestion): void {
   db.prepare(
     `INSERT INTO interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at,
-      decides) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)`,
+      decides, engine) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, (SELECT engine FROM runs WHERE run_id = ?))`,
   ).run(
     ask.interaction_id,
     runId,
@@ -59,6 +59,7 @@ export function insertInteraction(db: Database, runId: string, ask: FoldedQuesti
     ask.asked_at,
     ask.due_at,
     Number(ask.decides),
+    runId,
   );
 }
 

@@ -21,22 +21,63 @@ export function listByPrefix(db: Database, prefix: string, limit: number): strin
   return (select.all(prefix, `${prefix}\uffff`, limit) as { run_id: string }[]).map((row) => row.run_id);
 }
 
-export function selectRuns(
-  db: Database,
-  columns: string,
-  { status, engine, label, before, limit }: RunFilter,
-): unknown[] {
+export function selectRuns(db: Database, columns: string, filter: RunFilter): unknown[] {
+  const { status, engine, label, before, limit } = filter;
+  if (label !== undefined) {
+    const ids = listLabelled(db, { ...filter, label });
+    const query = `SELECT ${columns} FROM runs WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY run_id DESC`;
+    return db.prepare(query).all(JSON.stringify(ids));
+  }
   const [where, values] = conditions([
     status !== undefined && ['status = ?', status],
     engine !== undefined && ['engine = ?', engine],
-    label !== undefined && [
-      'run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)',
-      label.key,
-      label.value,
-    ],
     before !== undefined && ['run_id < ?', before],
   ]);
   return db.prepare(`SELECT ${columns} FROM runs ${where} ORDER BY run_id DESC LIMIT ?`).all(...values, limit);
+}
+
+// Greater than every run id: they are ASCII.
+const AFTER_ALL_IDS = '\uffff';
+
+const labelled = (below: string): string => `SELECT run_id FROM run_labels
+  WHERE key = :key AND value = :value AND run_id < ${below} ORDER BY run_id DESC`;
+// A space comes before every character of an id, so this limit includes the other id, unless both are the same.
+const upTo = (other: string): string => `iif(labelled = matching, labelled, ${other} || ' ')`;
+
+// Reads the index of the label downwards until the page is full. With another filter, it goes down in two indexes at
+// once: whichever is ahead skips to the other. So the cost grows with the smaller of the two results, not with the
+// number of runs that have the label.
+function listLabelled(
+  db: Database,
+  { status, engine, label, before = AFTER_ALL_IDS, limit }: RunFilter & Required<Pick<RunFilter, 'label'>>,
+): string[] {
+  const state = [
+    ...(status === undefined ? [] : ['status = :status']),
+    ...(engine === undefined ? [] : ['engine = :engine']),
+  ];
+  const matching = (below: string): string => `SELECT run_id FROM runs
+    WHERE ${state.join(' AND ')} AND run_id < ${below} ORDER BY run_id DESC`;
+  const query =
+    state.length === 0
+      ? `${labelled(':before')} LIMIT :limit`
+      : `WITH RECURSIVE pairs (labelled, matching) AS (
+          SELECT (${labelled(':before')} LIMIT 1), (${matching(':before')} LIMIT 1)
+          UNION ALL
+          SELECT
+            iif(labelled < matching, labelled, (${labelled(upTo('matching'))} LIMIT 1)),
+            iif(matching < labelled, matching, (${matching(upTo('labelled'))} LIMIT 1))
+          FROM pairs WHERE labelled IS NOT NULL AND matching IS NOT NULL
+        )
+        SELECT labelled AS run_id FROM pairs WHERE labelled = matching LIMIT :limit`;
+  const rows = db.prepare(query).all({
+    ':key': label.key,
+    ':value': label.value,
+    ':before': before,
+    ':limit': limit,
+    ...(status === undefined ? {} : { ':status': status }),
+    ...(engine === undefined ? {} : { ':engine': engine }),
+  }) as { run_id: string }[];
+  return rows.map((row) => row.run_id);
 }
 
 // Returns up to the limit, however many damaged rows are skipped.
@@ -63,9 +104,10 @@ export function selectPending(
 ): unknown[] {
   const [where, values] = conditions([
     [`state = 'pending'`],
-    engine !== undefined && ['run_id IN (SELECT run_id FROM runs WHERE engine = ?)', engine],
+    engine !== undefined && ['engine = ?', engine],
+    // Looked up for each pending question, of which there may be far fewer than runs with the label.
     label !== undefined && [
-      'run_id IN (SELECT run_id FROM run_labels WHERE key = ? AND value = ?)',
+      'EXISTS (SELECT 1 FROM run_labels WHERE key = ? AND value = ? AND run_id = interactions.run_id)',
       label.key,
       label.value,
     ],

@@ -1,6 +1,6 @@
 // The store in one SQLite file. Reads are synchronous; writes of one event-loop tick are committed together.
 import type { EngineSessionHandle } from '../../run/session-handle.js';
-import { STATES, type RunState } from '../../run/statechart.js';
+import type { RunState } from '../../run/statechart.js';
 import type { Message } from '../../kernel/message.js';
 import { invariant } from '../../kernel/invariant.js';
 import {
@@ -34,6 +34,7 @@ import { countDeliveries, insertDelivery, nextDelivery, nextDeliveryAt, finishDe
 import { listByPrefix, listByTail, listPending, listRunIds, nextDecision, selectRunRows } from './list-rows.js';
 import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
+import { findWrongTotals, readState, toRunCounts, type WrongTotal } from '../totals.js';
 import type { Database, Statement } from './open-database.js';
 import {
   listSegments,
@@ -49,6 +50,7 @@ import { toHandle, toRun, type RunRow } from '../rows.js';
 import { KEY_OF_ANSWER, NEWEST_FIRST, listInteractions, loadInteraction } from './read-interactions.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
+import { countTotals, readStates, readTotals, recountTotals } from './totals.js';
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
@@ -135,9 +137,7 @@ export class SqliteStore implements Store {
             run: this.#toRun(known),
             sameRequest: known.request_digest === run.request_digest,
           };
-        const { queued } = this.#db.prepare(`SELECT COUNT(*) AS queued FROM runs WHERE status = 'queued'`).get() as {
-          queued: number;
-        };
+        const queued = readState(readStates(this.#db, 'runs'), 'queued');
         if (queued >= run.queue_limit) return { created: false, reason: 'queue_full', queued };
         const by = run.handle && findAtWorkIn(this.#db, run.handle.home);
         if (by) return { created: false, reason: 'session_in_use', by };
@@ -338,22 +338,14 @@ export class SqliteStore implements Store {
   }
 
   async countRuns(): Promise<Record<RunState, number>> {
-    const rows = this.#db.prepare('SELECT status, COUNT(*) AS runs FROM runs GROUP BY status').all() as unknown as {
-      status: RunState;
-      runs: number;
-    }[];
-    return Object.fromEntries(
-      STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0]),
-    ) as Record<RunState, number>;
+    return toRunCounts(readStates(this.#db, 'runs'));
   }
 
   async countPending(now: number): Promise<{ pending: number; overdue: number }> {
-    return this.#db
-      .prepare(
-        `SELECT COUNT(*) AS pending, COUNT(*) FILTER (WHERE due_at < ?) AS overdue FROM interactions
-          WHERE state = 'pending'`,
-      )
-      .get(now) as { pending: number; overdue: number };
+    const { overdue } = this.#db
+      .prepare(`SELECT COUNT(*) AS overdue FROM interactions WHERE state = 'pending' AND due_at < ?`)
+      .get(now) as { overdue: number };
+    return { pending: readState(readStates(this.#db, 'interactions'), 'pending'), overdue };
   }
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
@@ -394,7 +386,8 @@ export class SqliteStore implements Store {
   async listQueued(limit: number): Promise<string[]> {
     return (
       this.#db
-        .prepare(`SELECT run_id FROM runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`)
+        .prepare(`SELECT run_id FROM runs INDEXED BY runs_queued
+          WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`)
         .all(limit) as { run_id: string }[]
     ).map((row) => row.run_id);
   }
@@ -406,9 +399,10 @@ export class SqliteStore implements Store {
   }
 
   async releaseStarts(): Promise<void> {
-    const marked = this.#db.prepare(`SELECT 1 FROM runs WHERE at_work = 1 AND status = 'queued' LIMIT 1`).get();
-    if (marked)
-      await this.writes.add(() => this.#db.exec(`UPDATE runs SET at_work = 0 WHERE at_work = 1 AND status = 'queued'`));
+    const marked = `runs INDEXED BY runs_at_work`;
+    const condition = `WHERE at_work = 1 AND status = 'queued'`;
+    if (this.#db.prepare(`SELECT 1 FROM ${marked} ${condition} LIMIT 1`).get())
+      await this.writes.add(() => this.#db.exec(`UPDATE ${marked} SET at_work = 0 ${condition}`));
   }
 
   async countCrashes(): Promise<void> {
@@ -457,6 +451,14 @@ export class SqliteStore implements Store {
 
   async sumTurns(runId?: string): Promise<ProfileTotals[]> {
     return sumTurns(this.#db, runId);
+  }
+
+  async findWrongTotals(): Promise<WrongTotal[]> {
+    return findWrongTotals(readTotals(this.#db), countTotals(this.#db));
+  }
+
+  recountTotals(): Promise<void> {
+    return this.writes.add(() => recountTotals(this.#db));
   }
 
   async close(): Promise<void> {
