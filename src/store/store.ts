@@ -203,6 +203,22 @@ export interface RunFilter {
   readonly limit: number;
 }
 
+export interface EndedFilter {
+  // Only runs that last changed before this time.
+  readonly before: number;
+  // Only runs after this one.
+  readonly after?: Pick<EndedRun, 'run_id' | 'updated_at'> | undefined;
+  readonly limit: number;
+}
+
+export interface EndedRun {
+  readonly run_id: string;
+  readonly updated_at: number;
+  readonly home: string | null;
+  // Its home belongs to the run that it continues.
+  readonly continues: boolean;
+}
+
 export interface PendingFilter {
   readonly engine?: string;
   readonly label?: { readonly key: string; readonly value: string };
@@ -280,6 +296,8 @@ export interface RunReader {
   // Throws a DamagedDataError if one of the runs cannot be read; listRunIds still lists them.
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
   listRunIds(filter: RunFilter): Promise<string[]>;
+  // The run that ended first comes first. Reads columns only, so damaged runs are among them.
+  listEnded(filter: EndedFilter): Promise<EndedRun[]>;
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
 }
 

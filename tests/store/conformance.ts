@@ -547,6 +547,33 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.listByPrefix('run_1', 9)).toEqual([]);
     });
 
+    test('ended runs are listed in the order in which they ended, page by page', async () => {
+      const home = '/data/runs/run_0003/home';
+      const { spec } = newRun(1);
+      for (const [number, status, at] of [
+        [1, 'succeeded', 50],
+        [2, 'failed', 40],
+        [3, 'canceled', 40],
+        [4, 'waiting_user', 10],
+        [6, 'succeeded', 90],
+      ] as const)
+        await commit(await create(number, number === 3 ? { spec: { ...spec, home } } : {}), {
+          set: { status },
+          now: T0 + at,
+        });
+      await create(5);
+      const all = await store.listEnded({ before: T0 + 90, limit: 9 });
+      expect(all).toEqual([
+        { run_id: 'run_0002', updated_at: T0 + 40, home: null, continues: false },
+        { run_id: 'run_0003', updated_at: T0 + 40, home, continues: false },
+        { run_id: 'run_0001', updated_at: T0 + 50, home: null, continues: false },
+      ]);
+      expect(await store.listEnded({ before: T0 + 90, limit: 1, after: all[0] })).toEqual([all[1]]);
+      expect(await store.listEnded({ before: T0 + 91, limit: 9, after: all[2] })).toMatchObject([
+        { run_id: 'run_0006' },
+      ]);
+    });
+
     test('queued runs wait in the order in which they were queued, also after an answer', async () => {
       await create(1);
       await create(2);

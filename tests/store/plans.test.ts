@@ -177,6 +177,10 @@ const CALLS: Readonly<Record<keyof Store, () => unknown>> = {
   listRunIds: async () => {
     for (const filter of RUN_FILTERS) await store.listRunIds({ ...filter, limit: 9 });
   },
+  listEnded: async () => {
+    await store.listEnded({ before: T0, limit: 9 });
+    await store.listEnded({ before: T0, after: { run_id: 'run_0001', updated_at: T0 }, limit: 9 });
+  },
   loadHandle: () => store.loadHandle('req_0001'),
   loadInteraction: () => store.loadInteraction('int_1'),
   loadInteractionByKey: () => store.loadInteractionByKey('run_0002', 'key'),

@@ -17,6 +17,8 @@ import type {
   DeleteRunOptions,
   Delivery,
   DeliveryOutcome,
+  EndedFilter,
+  EndedRun,
   InteractionRecord,
   Lines,
   NewRun,
@@ -53,6 +55,7 @@ import {
   listOwnedByDead,
   listByPrefix,
   listByTail,
+  listEnded,
   listQueued,
   listRunIds,
   listRuns,
@@ -249,6 +252,10 @@ export class PostgresStore implements Store {
 
   async listRunIds(filter: RunFilter): Promise<string[]> {
     return listRunIds(this.database, filter);
+  }
+
+  async listEnded(filter: EndedFilter): Promise<EndedRun[]> {
+    return listEnded(this.database, filter);
   }
 
   async listByTail(tails: readonly string[]): Promise<string[]> {

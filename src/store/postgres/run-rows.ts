@@ -1,7 +1,7 @@
 // Loads runs from the database, and finds them by request, folder, home, id and filter.
 import { toRun, type RunRow } from '../rows.js';
 import { QUESTIONS, type RunSource } from '../salvage.js';
-import type { RunFilter, RunRecord } from '../store.js';
+import type { EndedFilter, EndedRun, RunFilter, RunRecord } from '../store.js';
 import { buildSelect } from './connection/build-select.js';
 import type { Database, Statement } from './connection/database.js';
 import { fromText, pairKey, toText } from './connection/text.js';
@@ -78,6 +78,18 @@ export async function listRuns(db: Database, filter: RunFilter): Promise<RunReco
 
 export async function listRunIds(db: Database, filter: RunFilter): Promise<string[]> {
   return ids(db, selectRuns('list-run-ids', 'SELECT run_id FROM parley.runs', filter));
+}
+
+export async function listEnded(db: Database, { before, after, limit }: EndedFilter): Promise<EndedRun[]> {
+  const rows = await db.read<EndedRun>({
+    name: 'list-ended',
+    text: `SELECT run_id, updated_at, home, continues FROM parley.runs
+      WHERE status IN ('succeeded', 'failed', 'canceled') AND updated_at < $1::bigint
+        AND (updated_at, run_id) > ($2::bigint, $3::text)
+      ORDER BY updated_at, run_id LIMIT $4`,
+    values: [before, after?.updated_at ?? 0, after?.run_id ?? '', limit],
+  });
+  return rows.map((row) => ({ ...row, home: row.home === null ? null : fromText(row.home) }));
 }
 
 export async function listByTail(db: Database, tails: readonly string[]): Promise<string[]> {

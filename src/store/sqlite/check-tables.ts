@@ -60,6 +60,7 @@ const INDEXES = [
   'runs_by_status',
   'runs_by_status_and_engine',
   'runs_by_tail',
+  'runs_ended',
   'runs_queued',
   'segments_by_seq',
   'sessions_by_end',

@@ -1,6 +1,6 @@
 // Runs and questions that match a filter, page by page.
 import { readableInteractions, type InteractionRow, type RunRow } from '../rows.js';
-import type { InteractionRecord, PendingFilter, RunFilter } from '../store.js';
+import type { EndedFilter, EndedRun, InteractionRecord, PendingFilter, RunFilter } from '../store.js';
 import type { Database } from './open-database.js';
 
 export function selectRunRows(db: Database, filter: RunFilter): RunRow[] {
@@ -9,6 +9,17 @@ export function selectRunRows(db: Database, filter: RunFilter): RunRow[] {
 
 export function listRunIds(db: Database, filter: RunFilter): string[] {
   return (selectRuns(db, 'run_id', filter) as { run_id: string }[]).map((row) => row.run_id);
+}
+
+export function listEnded(db: Database, { before, after, limit }: EndedFilter): EndedRun[] {
+  const rows = db
+    .prepare(`SELECT run_id, updated_at, home, continues FROM runs INDEXED BY runs_ended
+      WHERE status IN ('succeeded', 'failed', 'canceled') AND updated_at < ? AND (updated_at, run_id) > (?, ?)
+      ORDER BY updated_at, run_id LIMIT ?`)
+    .all(before, after?.updated_at ?? 0, after?.run_id ?? '', limit) as unknown as (Omit<EndedRun, 'continues'> & {
+    continues: number;
+  })[];
+  return rows.map(({ continues, ...run }) => ({ ...run, continues: continues === 1 }));
 }
 
 export function listByTail(db: Database, tails: readonly string[]): string[] {

@@ -347,6 +347,7 @@ CREATE INDEX runs_by_engine ON runs (engine, run_id);
 CREATE INDEX runs_by_status_and_engine ON runs (status, engine, run_id);
 DROP INDEX runs_by_home;
 CREATE INDEX runs_by_home ON runs (home, run_id);
+CREATE INDEX runs_ended ON runs (updated_at, run_id) WHERE status IN ('succeeded', 'failed', 'canceled');
 CREATE INDEX runs_at_work_by_home ON runs (home, run_id) WHERE status IN ('queued', 'running', 'waiting_user');
 DROP INDEX pending_by_age;
 CREATE INDEX pending_by_age ON interactions (asked_at, interaction_id, due_at, run_id) WHERE state = 'pending';

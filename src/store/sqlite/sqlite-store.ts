@@ -13,6 +13,8 @@ import {
   type DeleteRunOptions,
   type Delivery,
   type DeliveryOutcome,
+  type EndedFilter,
+  type EndedRun,
   type InteractionRecord,
   type JournalFlush,
   type JournalHeads,
@@ -31,7 +33,15 @@ import {
 import { rowsOf, type RowChanges } from '../row-changes.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, insertDelivery, nextDelivery, nextDeliveryAt, finishDelivery } from './deliveries.js';
-import { listByPrefix, listByTail, listPending, listRunIds, nextDecision, selectRunRows } from './list-rows.js';
+import {
+  listByPrefix,
+  listByTail,
+  listEnded,
+  listPending,
+  listRunIds,
+  nextDecision,
+  selectRunRows,
+} from './list-rows.js';
 import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
 import { findWrongTotals, readState, toRunCounts, type WrongTotal } from '../totals.js';
@@ -327,6 +337,10 @@ export class SqliteStore implements Store {
 
   async listRunIds(filter: RunFilter): Promise<string[]> {
     return listRunIds(this.#db, filter);
+  }
+
+  async listEnded(filter: EndedFilter): Promise<EndedRun[]> {
+    return listEnded(this.#db, filter);
   }
 
   async listByTail(tails: readonly string[]): Promise<string[]> {

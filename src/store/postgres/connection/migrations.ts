@@ -326,6 +326,7 @@ ALTER TABLE parley.interactions ADD COLUMN engine text COLLATE "C";
 UPDATE parley.interactions SET engine = (SELECT engine FROM parley.runs WHERE runs.run_id = interactions.run_id);
 CREATE INDEX runs_by_engine ON parley.runs (engine, run_id);
 CREATE INDEX runs_by_status_and_engine ON parley.runs (status, engine, run_id);
+CREATE INDEX runs_ended ON parley.runs (updated_at, run_id) WHERE status IN ('succeeded', 'failed', 'canceled');
 CREATE INDEX runs_at_work_by_home ON parley.runs USING hash (home)
   WHERE status IN ('queued', 'running', 'waiting_user');
 DROP INDEX parley.runs_by_cwd;
