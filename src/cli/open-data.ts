@@ -73,6 +73,18 @@ export async function openToRead(path: string, io: Io): Promise<ReadData | null>
   };
 }
 
+// Counts the totals of the metrics again. A data directory must have no other writer.
+export async function recountTotals(path: string, io: Io): Promise<void> {
+  const url = databaseUrl(io);
+  if (url === null) {
+    const data = await openDataDir(path, writerOf(io));
+    return data.store.recountTotals().finally(() => data.close());
+  }
+  const { openPostgres } = await import('../store/postgres/connection/open-postgres.js');
+  const store = await openPostgres(url, { host: null, connections: 1 });
+  return store.recountTotals().finally(() => store.close());
+}
+
 export interface OpenAccess extends AccessDir {
   // The shared database; null for a data directory alone.
   readonly database: Database | null;

@@ -33,7 +33,7 @@ import type {
   Store,
 } from '../store.js';
 import { UNTRACED } from '../audit.js';
-import { findWrongTotals, toRunCounts, type WrongTotal } from '../totals.js';
+import { toRunCounts, type WrongTotal } from '../totals.js';
 import { appendToRun, digestUpTo } from './append-run.js';
 import { createRun, deleteRun } from './create-run.js';
 import type { Database } from './connection/database.js';
@@ -66,7 +66,7 @@ import {
 import { claimQueued, peekQueued, releaseClaims, requestCancel, type Claimant } from './hosts/claims.js';
 import { NOWHERE, type Site } from './hosts/site.js';
 import { toText } from './connection/text.js';
-import { countTotals, readStates, readTotals, recountTotals } from './totals.js';
+import { compareTotals, readStates, recountTotals } from './totals.js';
 import { sumTurns } from './turn-counts.js';
 
 export interface PostgresStoreOptions {
@@ -400,8 +400,7 @@ export class PostgresStore implements Store {
   }
 
   async findWrongTotals(): Promise<WrongTotal[]> {
-    const [totals, counted] = await Promise.all([readTotals(this.database), countTotals(this.database)]);
-    return findWrongTotals(totals, counted);
+    return compareTotals(this.database);
   }
 
   async recountTotals(): Promise<void> {

@@ -1,17 +1,15 @@
 // Reads the totals, which triggers maintain (connection/migrations.ts), and counts them again from the rows.
-import type { StateTotals, Total, TotalSubject } from '../totals.js';
+import { findWrongTotals, type StateTotals, type Total, type TotalSubject, type WrongTotal } from '../totals.js';
 import type { Database, Statement } from './connection/database.js';
 
 // A larger sum is damaged.
 const SUM = 'LEAST(sum(count), 4611686018427387904)::bigint AS count';
 
+const READ = `SELECT subject, engine, profile, measure, ${SUM} FROM parley.totals GROUP BY 1, 2, 3, 4
+  HAVING sum(count) <> 0`;
+
 export function readTotals(db: Database): Promise<Total[]> {
-  return db.read<Total>({
-    name: 'read-totals',
-    text: `SELECT subject, engine, profile, measure, ${SUM} FROM parley.totals GROUP BY 1, 2, 3, 4
-      HAVING sum(count) <> 0`,
-    values: [],
-  });
+  return db.read<Total>({ name: 'read-totals', text: READ, values: [] });
 }
 
 export function statesStatement(subject: Exclude<TotalSubject, 'turns'>): Statement {
@@ -35,8 +33,18 @@ const COUNTED = `SELECT 'runs' AS subject, '' AS engine, '' AS profile, status A
   UNION ALL SELECT 'turns', engine, profile, each.measure, sum(each.count)::bigint
     FROM parley.turns, LATERAL parley.measures_of(turns) AS each GROUP BY engine, profile, each.measure`;
 
-export function countTotals(db: Database): Promise<Total[]> {
-  return db.read<Total>({ name: 'count-totals', text: COUNTED, values: [] });
+// One statement, because hosts change rows meanwhile.
+export async function compareTotals(db: Database): Promise<WrongTotal[]> {
+  const rows = await db.read<Total & { readonly stored: boolean }>({
+    name: 'compare-totals',
+    text: `SELECT true AS stored, totals.* FROM (${READ}) AS totals
+      UNION ALL SELECT false, counted.* FROM (${COUNTED}) AS counted`,
+    values: [],
+  });
+  return findWrongTotals(
+    rows.filter(({ stored }) => stored),
+    rows.filter(({ stored }) => !stored),
+  );
 }
 
 // Sets the totals of states, and raises those of turns to at least what the rows have: the rest is of deleted runs.

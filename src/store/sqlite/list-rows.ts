@@ -116,18 +116,28 @@ export function selectPending(
   const [where, values] = conditions([
     [`state = 'pending'`],
     engine !== undefined && ['engine = ?', engine],
-    // Looked up for each pending question, of which there may be far fewer than runs with the label.
-    label !== undefined && [
-      'EXISTS (SELECT 1 FROM run_labels WHERE key = ? AND value = ? AND run_id = interactions.run_id)',
-      label.key,
-      label.value,
-    ],
+    label !== undefined && hasLabel(db, label),
     overdueAt !== undefined && ['due_at < ?', overdueAt],
     after !== undefined && [AFTER, after.interaction_id, after.asked_at, after.interaction_id],
   ]);
   return db
     .prepare(`SELECT ${columns} FROM interactions ${where} ORDER BY asked_at, interaction_id LIMIT ?`)
     .all(...values, limit);
+}
+
+// If few waiting runs have the label, their questions are sorted. Otherwise the pending questions are read in their
+// order, and a page is soon full.
+const FEW = 200;
+
+function hasLabel(db: Database, label: NonNullable<PendingFilter['label']>): Condition {
+  const ids = listLabelled(db, { status: 'waiting_user', label, limit: FEW });
+  return ids.length < FEW
+    ? ['run_id IN (SELECT value FROM json_each(?))', JSON.stringify(ids)]
+    : [
+        'EXISTS (SELECT 1 FROM run_labels WHERE key = ? AND value = ? AND run_id = interactions.run_id)',
+        label.key,
+        label.value,
+      ];
 }
 
 // The question that is decided first.
@@ -140,10 +150,10 @@ export function nextDecision(db: Database, except: readonly string[]): Interacti
   return null;
 }
 
+type Condition = readonly [condition: string, ...values: (string | number)[]];
+
 // Builds the WHERE clause of a filter with its values.
-function conditions(
-  asked: readonly (false | readonly [condition: string, ...values: (string | number)[]])[],
-): [where: string, values: (string | number)[]] {
+function conditions(asked: readonly (false | Condition)[]): [where: string, values: (string | number)[]] {
   const active = asked.filter((each) => each !== false);
   return [
     active.length === 0 ? '' : `WHERE ${active.map(([condition]) => condition).join(' AND ')}`,

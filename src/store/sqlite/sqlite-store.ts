@@ -44,7 +44,7 @@ import {
 } from './list-rows.js';
 import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
-import { findWrongTotals, readState, toRunCounts, type WrongTotal } from '../totals.js';
+import { readState, toRunCounts, type WrongTotal } from '../totals.js';
 import type { Database, Statement } from './open-database.js';
 import {
   listSegments,
@@ -60,7 +60,7 @@ import { toHandle, toRun, type RunRow } from '../rows.js';
 import { KEY_OF_ANSWER, NEWEST_FIRST, listInteractions, loadInteraction } from './read-interactions.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
-import { countTotals, readStates, readTotals, recountTotals } from './totals.js';
+import { compareTotals, readStates, recountTotals } from './totals.js';
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
@@ -468,7 +468,7 @@ export class SqliteStore implements Store {
   }
 
   async findWrongTotals(): Promise<WrongTotal[]> {
-    return findWrongTotals(readTotals(this.#db), countTotals(this.#db));
+    return compareTotals(this.#db);
   }
 
   recountTotals(): Promise<void> {

@@ -1,13 +1,9 @@
 // Reads the totals, which triggers maintain (migrations.ts), and counts them again from the rows.
 import { MOST_COUNTED, UNKNOWN, WARNING } from '../add-up-turns.js';
-import type { StateTotals, Total, TotalSubject } from '../totals.js';
+import { findWrongTotals, type StateTotals, type Total, type TotalSubject, type WrongTotal } from '../totals.js';
 import type { Database } from './open-database.js';
 
 const COLUMNS = 'subject, engine, profile, measure, count';
-
-export function readTotals(db: Database): Total[] {
-  return db.prepare(`SELECT ${COLUMNS} FROM totals`).all() as unknown as Total[];
-}
 
 export function readStates(db: Database, subject: Exclude<TotalSubject, 'turns'>): StateTotals {
   return db.prepare('SELECT measure, count FROM totals WHERE subject = ?').all(subject) as unknown as StateTotals;
@@ -34,9 +30,15 @@ const STATES = [
   `SELECT 'deliveries', '', '', state, COUNT(*) FROM deliveries GROUP BY 4`,
 ].join(' UNION ALL ');
 
-// Reads all rows of runs, turns and deliveries.
-export function countTotals(db: Database): Total[] {
-  return db.prepare(`${STATES} UNION ALL ${TURNS}`).all() as unknown as Total[];
+// Reads all rows of runs, turns and deliveries. One statement, because another process may be writing.
+export function compareTotals(db: Database): WrongTotal[] {
+  const query = `SELECT 1 AS stored, ${COLUMNS} FROM totals
+    UNION ALL SELECT 0, ${COLUMNS} FROM (${STATES} UNION ALL ${TURNS})`;
+  const rows = db.prepare(query).all() as unknown as (Total & { readonly stored: number })[];
+  return findWrongTotals(
+    rows.filter(({ stored }) => stored === 1),
+    rows.filter(({ stored }) => stored === 0),
+  );
 }
 
 // Counts of turns whose runs were deleted.
