@@ -72,8 +72,8 @@ export async function findDamage(store: Store, look: DamageOptions): Promise<Fin
   ];
 }
 
-// Counting all rows of more runs takes longer than a second.
-const COUNTED_RUNS = 500_000;
+// Counting all rows of more runs takes longer than a few seconds.
+const COUNTED_RUNS = 200_000;
 
 async function describeTotals(store: Store, { full }: DamageOptions): Promise<Finding[]> {
   const { doctor: t } = texts();
