@@ -822,7 +822,7 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.sumTurns()).toMatchObject([{ turns: 3, units: 10, parsed: 15 }]);
     });
 
-    test('the totals follow every change of a row, whoever makes it', async () => {
+    test('the totals follow every change of a row, also one that the store did not make', async () => {
       const states = async () => [
         Object.entries(await store.countRuns()).filter(([, count]) => count > 0),
         await store.countPending(T0),
@@ -901,17 +901,17 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
         [{ label: team, status: 'canceled' }, () => false],
       ] as const) {
         const expected = all.filter(isMatch).map((number) => newRun(number).run_id);
-        const found: string[] = [];
+        const listed: string[] = [];
         for (let before: { before?: string } = {}; ;) {
           const page = await store.listRunIds({ ...filter, ...before, limit: 2 });
           expect((await store.summaries.listRuns({ ...filter, ...before, limit: 2 })).map((run) => run.run_id)).toEqual(
             page,
           );
-          found.push(...page);
+          listed.push(...page);
           if (page.length < 2) break;
           before = { before: page.at(-1) ?? '' };
         }
-        expect(found, JSON.stringify(filter)).toEqual(expected);
+        expect(listed, JSON.stringify(filter)).toEqual(expected);
       }
     });
 

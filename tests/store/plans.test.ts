@@ -1,5 +1,5 @@
-// No query of the SQLite store reads whole tables: every statement that the store prepares is explained, and a scan of a
-// table that grows with the number of runs fails, unless it is listed here with the reason why it is bounded.
+// No query of the SQLite store reads whole tables: every statement that the store prepares is explained, and a scan of
+// a table that grows with the number of runs fails, unless it is listed here with the reason why it is bounded.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

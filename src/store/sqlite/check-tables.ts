@@ -6,8 +6,8 @@ import { refusal, type RequestError } from '../../run/request-error.js';
 import { RESTORE } from './explain-sqlite.js';
 import type { Database } from './open-database.js';
 
-// Every table of the current version with its columns, every index, and the triggers that the totals need: `!` marks a column that must not be empty, `#`
-// its place in the key.
+// Every table of the current version with its columns, every index, and the triggers that the totals need: `!` marks a
+// column that must not be empty, `#` its place in the key.
 const TABLES: Readonly<Record<string, string>> = {
   audit: 'seq:INTEGER#1 ts:INTEGER! type:TEXT! actor_json:TEXT address:TEXT body_json:TEXT! digest:TEXT!',
   audit_head: 'only:INTEGER#1 seq:INTEGER! digest:TEXT!',

@@ -22,6 +22,14 @@ export function listEnded(db: Database, { before, after, limit }: EndedFilter): 
   return rows.map(({ continues, ...run }) => ({ ...run, continues: continues === 1 }));
 }
 
+export function listQueued(db: Database, limit: number): string[] {
+  const rows = db
+    .prepare(`SELECT run_id FROM runs INDEXED BY runs_queued
+      WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`)
+    .all(limit) as { run_id: string }[];
+  return rows.map((row) => row.run_id);
+}
+
 export function listByTail(db: Database, tails: readonly string[]): string[] {
   const select = db.prepare('SELECT run_id FROM runs WHERE substr(run_id, -6) = ? ORDER BY run_id DESC');
   return [...new Set(tails)].flatMap((tail) => (select.all(tail) as { run_id: string }[]).map((row) => row.run_id));

@@ -30,7 +30,7 @@ import {
   type SegmentRange,
   type Store,
 } from '../store.js';
-import { rowsOf, type RowChanges } from '../row-changes.js';
+import { changesRows, rowsOf } from '../row-changes.js';
 import { prepareAppend, type AppendJournal } from './append-journal.js';
 import { countDeliveries, insertDelivery, nextDelivery, nextDeliveryAt, finishDelivery } from './deliveries.js';
 import {
@@ -38,6 +38,7 @@ import {
   listByTail,
   listEnded,
   listPending,
+  listQueued,
   listRunIds,
   nextDecision,
   selectRunRows,
@@ -60,7 +61,7 @@ import { toHandle, toRun, type RunRow } from '../rows.js';
 import { KEY_OF_ANSWER, NEWEST_FIRST, listInteractions, loadInteraction } from './read-interactions.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
-import { compareTotals, readStates, recountTotals } from './totals.js';
+import { compareTotals, countPending, readStates, recountTotals } from './totals.js';
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
@@ -356,10 +357,7 @@ export class SqliteStore implements Store {
   }
 
   async countPending(now: number): Promise<{ pending: number; overdue: number }> {
-    const { overdue } = this.#db
-      .prepare(`SELECT COUNT(*) AS overdue FROM interactions WHERE state = 'pending' AND due_at < ?`)
-      .get(now) as { overdue: number };
-    return { pending: readState(readStates(this.#db, 'interactions'), 'pending'), overdue };
+    return countPending(this.#db, now);
   }
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
@@ -398,12 +396,7 @@ export class SqliteStore implements Store {
   }
 
   async listQueued(limit: number): Promise<string[]> {
-    return (
-      this.#db
-        .prepare(`SELECT run_id FROM runs INDEXED BY runs_queued
-          WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`)
-        .all(limit) as { run_id: string }[]
-    ).map((row) => row.run_id);
+    return listQueued(this.#db, limit);
   }
 
   markStarting(runId: string): Promise<void> {
@@ -485,11 +478,4 @@ export class SqliteStore implements Store {
 
 function bytesOf(journal: JournalFlush | undefined): number {
   return (journal?.rasp.bytes.length ?? 0) + (journal?.fcmp?.bytes.length ?? 0);
-}
-
-// An edge that leads back to the same state changes no row.
-function changesRows(rows: RowChanges | null): boolean {
-  if (rows === null) return false;
-  const { run, handle, asked, resolved, turn } = rows;
-  return Object.keys(run).length > 0 || [handle, asked, resolved, turn].some((change) => change !== null);
 }

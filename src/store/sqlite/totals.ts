@@ -1,12 +1,26 @@
 // Reads the totals, which triggers maintain (migrations.ts), and counts them again from the rows.
 import { MOST_COUNTED, UNKNOWN, WARNING } from '../add-up-turns.js';
-import { findWrongTotals, type StateTotals, type Total, type TotalSubject, type WrongTotal } from '../totals.js';
+import {
+  findWrongTotals,
+  readState,
+  type StateTotals,
+  type Total,
+  type TotalSubject,
+  type WrongTotal,
+} from '../totals.js';
 import type { Database } from './open-database.js';
 
 const COLUMNS = 'subject, engine, profile, measure, count';
 
 export function readStates(db: Database, subject: Exclude<TotalSubject, 'turns'>): StateTotals {
   return db.prepare('SELECT measure, count FROM totals WHERE subject = ?').all(subject) as unknown as StateTotals;
+}
+
+export function countPending(db: Database, now: number): { pending: number; overdue: number } {
+  const { overdue } = db
+    .prepare(`SELECT COUNT(*) AS overdue FROM interactions WHERE state = 'pending' AND due_at < ?`)
+    .get(now) as { overdue: number };
+  return { pending: readState(readStates(db, 'interactions'), 'pending'), overdue };
 }
 
 // Damaged text counts as no warnings, and a damaged count as zero.

@@ -360,7 +360,8 @@ END $$;
 CREATE TRIGGER totals_folded AFTER INSERT ON parley.totals
   FOR EACH ROW WHEN (NEW.entry_id % ${FOLDED_AFTER} = 0 AND pg_trigger_depth() < 2)
   EXECUTE FUNCTION parley.fold_totals_now();
-CREATE FUNCTION parley.measures_of(turn parley.turns) RETURNS TABLE (measure text, count bigint) LANGUAGE sql STABLE AS $$
+CREATE FUNCTION parley.measures_of(turn parley.turns) RETURNS TABLE (measure text,
+  count bigint) LANGUAGE sql STABLE AS $$
   SELECT * FROM (
     VALUES ('turns', 1::bigint), ('units', turn.units), ('parsed', turn.parsed), ('fallbacks', turn.fallbacks)
     UNION ALL SELECT 'warning:' || warning.name, warning.count FROM parley.count_warnings(turn.warnings_json) AS warning
