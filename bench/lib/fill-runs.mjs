@@ -29,32 +29,31 @@ export function stateOf(number) {
 export async function fillRuns(file, folder, count) {
   const db = await openDatabase(file);
   db.exec('PRAGMA synchronous = OFF; BEGIN');
-  const insert = (table, columns) =>
-    db.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`);
-  const run = insert('runs', [
-    ...['run_id', 'request_id', 'request_digest', 'engine', 'spec_json', 'cwd', 'home', 'continues', 'status'],
-    ...['attempt_number', 'epoch', 'created_at', 'updated_at', 'queued_at', 'rasp_seq', 'fcmp_seq', 'ts', 'digest'],
-  ]);
-  const label = insert('run_labels', ['run_id', 'key', 'value']);
-  const runtime = insert('request_interactive_runtime', [
-    ...['request_id', 'effective_session_timeout_sec', 'updated_at'],
-  ]);
+  const insert = (table, columns) => {
+    const names = columns.trim().split(/\s+/);
+    return db.prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`);
+  };
+  const run = insert(
+    'runs',
+    `run_id request_id request_digest engine spec_json cwd home continues status attempt_number epoch created_at
+      updated_at queued_at rasp_seq fcmp_seq ts digest`,
+  );
+  const label = insert('run_labels', 'run_id key value');
+  const runtime = insert('request_interactive_runtime', 'request_id effective_session_timeout_sec updated_at');
   const hasEngine = hasEngineOfQuestions(db);
-  const question = insert('interactions', [
-    ...['interaction_id', 'run_id', 'attempt_number', 'question_json', 'state', 'asked_at', 'due_at', 'decides'],
-    ...(hasEngine ? ['engine'] : []),
-  ]);
-  const turn = insert('turns', [
-    ...['run_id', 'attempt_number', 'engine', 'profile', 'units', 'parsed', 'fallbacks', 'warnings_json'],
-    ...['completion', 'reason_code'],
-  ]);
-  const segment = insert('segments', [
-    ...['run_id', 'protocol', 'seq_from', 'seq_to', 'ts_from', 'ts_to', 'body', 'packed'],
-  ]);
-  const delivery = insert('deliveries', [
-    ...['delivery_id', 'hook', 'type', 'payload_json', 'run_id', 'rasp_seq', 'digest', 'created_at', 'state', 'tries'],
-    'next_at',
-  ]);
+  const question = insert(
+    'interactions',
+    `interaction_id run_id attempt_number question_json state asked_at due_at decides ${hasEngine ? 'engine' : ''}`,
+  );
+  const turn = insert(
+    'turns',
+    'run_id attempt_number engine profile units parsed fallbacks warnings_json completion reason_code',
+  );
+  const segment = insert('segments', 'run_id protocol seq_from seq_to ts_from ts_to body packed');
+  const delivery = insert(
+    'deliveries',
+    'delivery_id hook type payload_json run_id rasp_seq digest created_at state tries next_at',
+  );
   const digest = '0'.repeat(64);
   for (let number = 0; number < count; number += 1) {
     const id = runId(number);

@@ -78,11 +78,19 @@ export async function recountTotals(path: string, io: Io): Promise<void> {
   const url = databaseUrl(io);
   if (url === null) {
     const data = await openDataDir(path, writerOf(io));
-    return data.store.recountTotals().finally(() => data.close());
+    try {
+      return await data.store.recountTotals();
+    } finally {
+      await data.close();
+    }
   }
   const { openPostgres } = await import('../store/postgres/connection/open-postgres.js');
   const store = await openPostgres(url, { host: null, connections: 1 });
-  return store.recountTotals().finally(() => store.close());
+  try {
+    await store.recountTotals();
+  } finally {
+    await store.close();
+  }
 }
 
 export interface OpenAccess extends AccessDir {

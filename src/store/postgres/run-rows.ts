@@ -89,7 +89,12 @@ export async function listEnded(db: Database, { before, after, limit }: EndedFil
       ORDER BY updated_at, run_id LIMIT $4`,
     values: [before, after?.updated_at ?? 0, after?.run_id ?? '', limit],
   });
-  return rows.map((row) => ({ ...row, home: row.home === null ? null : fromText(row.home) }));
+  return rows.map(({ run_id: id, updated_at: at, home, continues }) => ({
+    run_id: id,
+    updated_at: at,
+    home: home === null ? null : fromText(home),
+    continues,
+  }));
 }
 
 export async function listByTail(db: Database, tails: readonly string[]): Promise<string[]> {

@@ -78,6 +78,17 @@ export function resolveInteraction(
   return Number(changes) === 1;
 }
 
+// Queued runs that a process was about to start.
+const STARTING = `WHERE at_work = 1 AND status = 'queued'`;
+
+export function hasStarting(db: Database): boolean {
+  return db.prepare(`SELECT 1 FROM runs INDEXED BY runs_at_work ${STARTING} LIMIT 1`).get() !== undefined;
+}
+
+export function releaseStarting(db: Database): void {
+  db.prepare(`UPDATE runs INDEXED BY runs_at_work SET at_work = 0 ${STARTING}`).run();
+}
+
 function toText(value: object | Json | undefined): string | null {
   return value === undefined || value === null ? null : JSON.stringify(value);
 }

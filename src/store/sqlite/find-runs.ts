@@ -2,6 +2,10 @@
 // cannot know how few runs use a folder.
 import type { Database } from './open-database.js';
 
+export function isKnown(db: Database, requestId: string): boolean {
+  return db.prepare('SELECT 1 FROM runs WHERE request_id = ?').get(requestId) !== undefined;
+}
+
 // A run that has not ended and lives in this home.
 export function findAtWorkIn(db: Database, home: string | null): string | null {
   const row = db

@@ -19,7 +19,12 @@ export function listEnded(db: Database, { before, after, limit }: EndedFilter): 
     .all(before, after?.updated_at ?? 0, after?.run_id ?? '', limit) as unknown as (Omit<EndedRun, 'continues'> & {
     continues: number;
   })[];
-  return rows.map(({ continues, ...run }) => ({ ...run, continues: continues === 1 }));
+  return rows.map(({ run_id: id, updated_at: at, home, continues }) => ({
+    run_id: id,
+    updated_at: at,
+    home,
+    continues: continues === 1,
+  }));
 }
 
 export function listQueued(db: Database, limit: number): string[] {

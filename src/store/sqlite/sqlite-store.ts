@@ -16,7 +16,6 @@ import {
   type EndedFilter,
   type EndedRun,
   type InteractionRecord,
-  type JournalFlush,
   type JournalHeads,
   type Lines,
   type NewRun,
@@ -31,7 +30,7 @@ import {
   type Store,
 } from '../store.js';
 import { changesRows, rowsOf } from '../row-changes.js';
-import { prepareAppend, type AppendJournal } from './append-journal.js';
+import { prepareAppend, sizeOf, type AppendJournal } from './append-journal.js';
 import { countDeliveries, insertDelivery, nextDelivery, nextDeliveryAt, finishDelivery } from './deliveries.js';
 import {
   listByPrefix,
@@ -69,10 +68,17 @@ import type { Checkpoints } from './commits/checkpoints.js';
 import type { LogSync } from './commits/log-sync.js';
 import type { CheckFiles } from './commits/watch-files.js';
 import { Writes } from './commits/writes.js';
-import { findAtWork, findAtWorkIn, findInHome } from './find-runs.js';
+import { findAtWork, findAtWorkIn, findInHome, isKnown } from './find-runs.js';
 import { insertRun } from './create-run.js';
 import { deleteRun } from './delete-run.js';
-import { insertInteraction, resolveInteraction, setColumns, setHandle } from './change-rows.js';
+import {
+  hasStarting,
+  insertInteraction,
+  releaseStarting,
+  resolveInteraction,
+  setColumns,
+  setHandle,
+} from './change-rows.js';
 
 type StateRow = Pick<
   RunRow,
@@ -157,12 +163,8 @@ export class SqliteStore implements Store {
       },
       ({ created }, ms) =>
         created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }),
-      { bytes: bytesOf(run.journal) },
+      { bytes: sizeOf(run.journal) },
     );
-  }
-
-  #isKnown(requestId: string): boolean {
-    return this.#db.prepare('SELECT 1 FROM runs WHERE request_id = ?').get(requestId) !== undefined;
   }
 
   #insertRun(run: NewRun): void {
@@ -203,7 +205,7 @@ export class SqliteStore implements Store {
         const heads = lines ? this.#append(runId, head, lines) : head;
         this.#setHeads(runId, heads, now);
         for (const delivery of deliveries) insertDelivery(this.#db, delivery, { runId, heads, now });
-        isCreated = create !== undefined && run.cancel_requested_json === null && !this.#isKnown(create.request_id);
+        isCreated = create !== undefined && run.cancel_requested_json === null && !isKnown(this.#db, create.request_id);
         if (create && isCreated) this.#insertRun(create);
         return { committed: true, heads };
       },
@@ -221,7 +223,7 @@ export class SqliteStore implements Store {
         if (create && isCreated)
           this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
       },
-      { bytes: bytesOf(lines) + bytesOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0) },
+      { bytes: sizeOf(lines) + sizeOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0) },
     );
   }
 
@@ -233,7 +235,7 @@ export class SqliteStore implements Store {
         if (committed) this.#tell({ run_id: runId, journal: lines, status: reached, origin: 'here', ms });
         this.#mergeSoon();
       },
-      { bytes: bytesOf(lines), later: true },
+      { bytes: sizeOf(lines), later: true },
     );
   }
 
@@ -406,10 +408,7 @@ export class SqliteStore implements Store {
   }
 
   async releaseStarts(): Promise<void> {
-    const marked = `runs INDEXED BY runs_at_work`;
-    const condition = `WHERE at_work = 1 AND status = 'queued'`;
-    if (this.#db.prepare(`SELECT 1 FROM ${marked} ${condition} LIMIT 1`).get())
-      await this.writes.add(() => this.#db.exec(`UPDATE ${marked} SET at_work = 0 ${condition}`));
+    if (hasStarting(this.#db)) await this.writes.add(() => releaseStarting(this.#db));
   }
 
   async countCrashes(): Promise<void> {
@@ -474,8 +473,4 @@ export class SqliteStore implements Store {
     this.#log?.close();
     this.#db.close();
   }
-}
-
-function bytesOf(journal: JournalFlush | undefined): number {
-  return (journal?.rasp.bytes.length ?? 0) + (journal?.fcmp?.bytes.length ?? 0);
 }
