@@ -6,7 +6,7 @@ import { runBench } from './lib/harness.mjs';
 import { PROOFS, writePage } from './lib/page.mjs';
 
 // Benches of Parley alone, which are only printed.
-const LOOKS = ['parse', 'cli', 'sse', 'large-runs', 'postgres', 'postgres-store', 'hosts'];
+const LOOKS = ['parse', 'cli', 'sse', 'large-runs', 'growth', 'postgres', 'postgres-store', 'hosts'];
 
 const isOnce = process.argv[2] === 'once';
 const asked = process.argv.slice(isOnce ? 3 : 2);

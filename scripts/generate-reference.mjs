@@ -59,7 +59,11 @@ function renderRequestErrors() {
     .join('\n\n');
 }
 
-const SINCE = { now: 'present value', store: 'all stored turns', start: 'since the start of the process' };
+const SINCE = {
+  now: 'present value',
+  store: 'all turns, also of deleted runs',
+  start: 'since the start of the process',
+};
 
 function renderMetrics() {
   const rows = Object.values(sources.METRICS).map(({ name, type, labels, since, help, buckets }) => [

@@ -3,14 +3,23 @@
 // cannot prove by themselves that they fit data that old versions really wrote. Needed again only for a new version:
 // add a line with the last commit before it, and call `node scripts/make-old-databases.mjs VERSION`.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 // No change ever left version 1: the first that stored anything came with both steps. Its file has the table of that
 // step and no more.
-const PROGRAMS = { 2: '3fa48ab', 3: '7e867bd', 4: 'a07d56b', 5: '67e0dd0', 6: '2b17f72', 9: 'fbb2966' };
+const PROGRAMS = { 2: '3fa48ab', 3: '7e867bd', 4: 'a07d56b', 5: '67e0dd0', 6: '2b17f72', 9: 'fbb2966', 11: '5efaef5' };
 const BY_HAND = {
   // The predecessor's.
   0: [
@@ -57,6 +66,9 @@ function makeByProgram(version, file) {
     [join(program, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'],
     { cwd: program, stdio: 'inherit' },
   );
+  // Since version 11 the command is packed.
+  const bundle = join('scripts', 'bundle.mjs');
+  if (existsSync(join(program, bundle))) execFileSync(process.execPath, [bundle], { cwd: program, stdio: 'inherit' });
   // Version 3 introduced notifications, which are not sent here.
   if (version > 2)
     writeFileSync(

@@ -73,6 +73,26 @@ export async function openToRead(path: string, io: Io): Promise<ReadData | null>
   };
 }
 
+// Counts the totals of the metrics again. A data directory must have no other writer.
+export async function recountTotals(path: string, io: Io): Promise<void> {
+  const url = databaseUrl(io);
+  if (url === null) {
+    const data = await openDataDir(path, writerOf(io));
+    try {
+      return await data.store.recountTotals();
+    } finally {
+      await data.close();
+    }
+  }
+  const { openPostgres } = await import('../store/postgres/connection/open-postgres.js');
+  const store = await openPostgres(url, { host: null, connections: 1 });
+  try {
+    await store.recountTotals();
+  } finally {
+    await store.close();
+  }
+}
+
 export interface OpenAccess extends AccessDir {
   // The shared database; null for a data directory alone.
   readonly database: Database | null;

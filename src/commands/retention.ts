@@ -5,11 +5,12 @@ import { lstat } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { listFolder } from '../files/list-folder.js';
 import type { OnFailure } from '../kernel/log.js';
+import { unlessDamaged } from '../kernel/stored-json.js';
 import type { Timers } from '../process/timers.js';
 import { RequestError } from '../run/request-error.js';
-import { isTerminal } from '../run/statechart.js';
+import type { EndedRun } from '../store/store.js';
 import { deleteRun, type DeleteDeps } from './delete-run.js';
-import { everyRun } from '../journal/every-run.js';
+import { everyRunId } from '../journal/every-run.js';
 import { runFolder } from '../journal/run-folder.js';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -28,13 +29,8 @@ export interface SweepOptions {
   readonly onFailure: OnFailure;
 }
 
-interface EndedRun {
-  readonly runId: string;
-  readonly endedAt: number;
-  // Runs that continue a run use its home, so the run that owns the home is deleted last.
-  readonly home: string | null;
-  readonly ownsHome: boolean;
-}
+// How many runs are read at once.
+const PAGE = 100;
 
 // Resolves to the ids of the deleted runs. A run that cannot be deleted is reported and does not stop the sweep.
 export async function sweep(
@@ -43,90 +39,95 @@ export async function sweep(
   { signal, onFailure }: SweepOptions,
 ): Promise<string[]> {
   const { ended_after_days: days, max_bytes: limit } = rules;
-  if (days === undefined && limit === undefined) return [];
-  const { ended, all, homes } = await listRuns(deps, onFailure);
-  const sweeper = new Sweeper(deps, homes, onFailure);
-  const since = days === undefined ? -Infinity : deps.clock.now() - days * DAY_MS;
-  await sweeper.delete(ended, ({ endedAt }) => endedAt < since && !signal.aborted);
+  const sweeper = new Sweeper(deps, onFailure);
+  const before = days === undefined ? 0 : deps.clock.now() - days * DAY_MS;
+  await sweeper.delete({ before, isOver: () => signal.aborted, isWanted: () => true });
   if (limit !== undefined) {
     const sizes = new Map<string, number>();
-    for (const runId of all)
-      if (!sweeper.deleted.has(runId) && !signal.aborted)
-        sizes.set(runId, await sizeOf(runFolder(deps.dataDir, runId).path));
+    for await (const runId of everyRunId(deps.store))
+      if (!signal.aborted) sizes.set(runId, await sizeOf(runFolder(deps.dataDir, runId).path));
     let total = [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
     sweeper.onDeleted = (runId) => (total -= sizes.get(runId) ?? 0);
-    // Deleting a run whose files are on the disk of another host frees no space here.
-    const isHere = (runId: string): boolean => deps.files.layout !== 'local' || (sizes.get(runId) ?? 0) > 0;
-    await sweeper.delete(
-      ended.filter(({ runId }) => !sweeper.deleted.has(runId) && isHere(runId)),
-      () => total > limit && !signal.aborted,
-    );
+    await sweeper.delete({
+      before: Number.MAX_SAFE_INTEGER,
+      isOver: () => total <= limit || signal.aborted,
+      // Deleting a run whose files are on the disk of another host frees no space here.
+      isWanted: (runId) => deps.files.layout !== 'local' || (sizes.get(runId) ?? 0) > 0,
+    });
   }
   return [...sweeper.deleted];
 }
 
-// Lists the ended runs, those that ended first come first.
-async function listRuns(
-  deps: DeleteDeps,
-  onFailure: OnFailure,
-): Promise<{ ended: EndedRun[]; all: string[]; homes: Map<string | null, number> }> {
-  const ended: EndedRun[] = [];
-  const all: string[] = [];
-  // How many runs use each home.
-  const homes = new Map<string | null, number>();
-  for await (const { run_id: runId, status, updated_at: endedAt, spec } of everyRun(deps.store, onFailure)) {
-    all.push(runId);
-    homes.set(spec.home, (homes.get(spec.home) ?? 0) + 1);
-    if (isTerminal(status))
-      ended.push({ runId, endedAt, home: spec.home, ownsHome: spec.home !== null && spec.continue_from === undefined });
-  }
-  return { ended: ended.toSorted((a, b) => a.endedAt - b.endedAt || (a.runId < b.runId ? -1 : 1)), all, homes };
+interface Deletions {
+  // Only runs that ended before this time.
+  readonly before: number;
+  // Checked before each deletion.
+  readonly isOver: () => boolean;
+  readonly isWanted: (runId: string) => boolean;
 }
 
 class Sweeper {
   readonly deleted = new Set<string>();
   readonly #deps: DeleteDeps;
-  readonly #homes: Map<string | null, number>;
   readonly #onFailure: OnFailure;
+  // Runs that were not deleted, and were reported or are used by another run.
+  readonly #failed = new Set<string>();
   onDeleted: (runId: string) => void = () => {};
 
-  constructor(deps: DeleteDeps, homes: Map<string | null, number>, onFailure: OnFailure) {
+  constructor(deps: DeleteDeps, onFailure: OnFailure) {
     this.#deps = deps;
-    this.#homes = homes;
     this.#onFailure = onFailure;
   }
 
-  // A run that was kept because other runs use its home is tried again after one of them was deleted.
-  async delete(candidates: readonly EndedRun[], isWanted: (run: EndedRun) => boolean): Promise<void> {
+  // The run that ended first is deleted first.
+  async delete({ before, isOver, isWanted }: Deletions): Promise<void> {
+    // Runs that were kept because other runs use their home. They are tried again after one of those was deleted.
     const kept = new Map<string | null, EndedRun>();
-    for (const run of candidates) {
-      if (!isWanted(run)) continue;
-      const outcome = await this.#deleteOne(run);
-      const owner = kept.get(run.home);
-      if (outcome === 'in_use') kept.set(run.home, run);
-      else if (outcome === 'deleted' && owner && isWanted(owner) && (await this.#deleteOne(owner)) === 'deleted')
-        kept.delete(run.home);
-      // Lets other work of this process run between two deletions.
-      await new Promise((resolve) => setImmediate(resolve));
+    for (let after: EndedRun | undefined; !isOver();) {
+      const page = await this.#deps.store.listEnded({ before, after, limit: PAGE });
+      for (const run of page) {
+        if (isOver()) return;
+        if (!isWanted(run.run_id)) continue;
+        const outcome = await this.#deleteOne(run);
+        const owner = kept.get(run.home);
+        if (outcome === 'in_use') kept.set(run.home, run);
+        else if (outcome === 'deleted' && owner && !isOver() && (await this.#deleteOne(owner)) === 'deleted')
+          kept.delete(run.home);
+        // Lets other work of this process run between two deletions.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      after = page.at(-1);
+      if (page.length < PAGE) return;
     }
   }
 
-  async #deleteOne({ runId, home, ownsHome }: EndedRun): Promise<'deleted' | 'in_use' | 'failed'> {
-    const users = this.#homes.get(home) ?? 0;
+  async #deleteOne({ run_id: runId, home, continues }: EndedRun): Promise<'deleted' | 'in_use' | 'failed'> {
+    if (this.#failed.has(runId) || (await this.#isDamaged(runId))) return 'failed';
     // Not even tried: a deletion renames the folder briefly, and an agent may be working in it.
-    if (ownsHome && users > 1) return 'in_use';
+    if (home !== null && !continues && (await this.#deps.store.findInHome(home, runId))) return 'in_use';
     try {
       await deleteRun(this.#deps, runId, { isRunHere: false, by: BY_RETENTION, onFailure: this.#onFailure });
       this.deleted.add(runId);
-      this.#homes.set(home, users - 1);
       this.onDeleted(runId);
       return 'deleted';
     } catch (error) {
       if (error instanceof RequestError && error.code === 'SESSION_IN_USE') return 'in_use';
+      this.#failed.add(runId);
       // Another caller deleted the run first.
       if (!(error instanceof RequestError && error.code === 'RUN_NOT_FOUND')) this.#onFailure(runId, error);
       return 'failed';
     }
+  }
+
+  // Only a person deletes a damaged run.
+  async #isDamaged(runId: string): Promise<boolean> {
+    let isDamaged = false;
+    await unlessDamaged(this.#deps.store.summaries.loadRun(runId), (damage) => {
+      isDamaged = true;
+      this.#failed.add(runId);
+      this.#onFailure(runId, damage);
+    });
+    return isDamaged;
   }
 }
 

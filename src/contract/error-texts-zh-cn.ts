@@ -520,6 +520,7 @@ export const PHRASES_ZH_CN: Readonly<Partial<Record<keyof typeof PHRASES, string
   "table_missing": "缺少表 {table}",
   "table_columns": "表 {table} 的列与应有的不符",
   "index_missing": "缺少索引 {index}",
+  "trigger_missing": "缺少触发器 {trigger}",
   "session_ended": "会话 {session} 已结束",
   "token_revoked": "令牌“{name}”已吊销",
   "operator_rotated": "操作员令牌已更换",

@@ -190,6 +190,7 @@ export const PHRASES = {
   "table_missing": "the table {table} is missing",
   "table_columns": "the table {table} has not the columns it should have",
   "index_missing": "the index {index} is missing",
+  "trigger_missing": "the trigger {trigger} is missing",
   "session_ended": "Session {session} has ended",
   "token_revoked": "Token \"{name}\" was revoked",
   "operator_rotated": "The operator token was rotated",

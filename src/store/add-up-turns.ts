@@ -1,9 +1,23 @@
-// Combines the sums over turns by engine and profile: those of stored runs, grouped by the store, and those of deleted
-// runs.
+// Adds up the counts of turns by engine and profile.
 import type { ProfileTotals } from './store.js';
-import { isCount } from './stored-shapes.js';
 
-export type TurnSum = Pick<ProfileTotals, 'engine' | 'profile' | 'turns' | 'units' | 'parsed' | 'fallbacks'>;
+// `measure` is the name of a sum, or of a warning or a reason behind its prefix.
+export interface TurnCount {
+  readonly engine: string;
+  readonly profile: string;
+  readonly measure: string;
+  readonly count: number;
+}
+
+// More than any turn counts. A larger count is damaged and left out of totals: sums of such numbers would overflow and
+// fail the statement.
+export const MOST_COUNTED = 1_000_000_000_000;
+
+const MEASURES = ['turns', 'units', 'parsed', 'fallbacks'] as const;
+export const WARNING = 'warning:';
+export const UNKNOWN = 'unknown:';
+
+export type TurnSum = Pick<ProfileTotals, 'engine' | 'profile' | (typeof MEASURES)[number]>;
 
 export interface NamedCount {
   readonly engine: string;
@@ -12,38 +26,23 @@ export interface NamedCount {
   readonly count: number;
 }
 
-// A row of deleted_turns. `measure` is the name of a sum, or of a warning or a reason behind its prefix.
-export interface DeletedCount {
-  readonly engine: string;
-  readonly profile: string;
-  readonly measure: string;
-  readonly count: number;
-}
-
-// More than any turn counts. A larger count is damaged and read as 0: sums of such numbers would overflow and fail the
-// statement.
-export const MOST_COUNTED = 1_000_000_000_000;
-
-export const MEASURES = ['turns', 'units', 'parsed', 'fallbacks'] as const;
-export const WARNING = 'warning:';
-export const UNKNOWN = 'unknown:';
-
-export interface TurnGroups {
+interface TurnGroups {
   readonly sums: readonly TurnSum[];
   readonly warnings: readonly NamedCount[];
   readonly unknown: readonly NamedCount[];
-  readonly deleted?: readonly DeletedCount[];
 }
 
-export function addUpTurns({ sums, warnings, unknown, deleted = [] }: TurnGroups): ProfileTotals[] {
-  const counts: DeletedCount[] = [
+export function addUpTurns({ sums, warnings, unknown }: TurnGroups): ProfileTotals[] {
+  return groupByProfile([
     ...sums.flatMap(({ engine, profile, ...sum }) =>
       MEASURES.map((measure) => ({ engine, profile, measure, count: sum[measure] })),
     ),
     ...warnings.map(({ name, ...rest }) => ({ ...rest, measure: WARNING + name })),
     ...unknown.map(({ name, ...rest }) => ({ ...rest, measure: UNKNOWN + name })),
-    ...deleted.filter(({ count }) => isCount(count)),
-  ];
+  ]);
+}
+
+export function groupByProfile(counts: readonly TurnCount[]): ProfileTotals[] {
   const groups = new Map<string, { engine: string; profile: string; measures: Map<string, number> }>();
   for (const { engine, profile, measure, count } of counts) {
     const key = JSON.stringify([engine, profile]);

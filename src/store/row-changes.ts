@@ -51,3 +51,10 @@ function resolvedIn({ question: before }: FoldedRun, { question: after }: Folded
     return null;
   return { interaction_id: after.interaction_id, state: after.state, resolution: after.resolution };
 }
+
+// An edge that leads back to the same state changes no row.
+export function changesRows(rows: RowChanges | null): boolean {
+  if (rows === null) return false;
+  const { run, handle, asked, resolved, turn } = rows;
+  return Object.keys(run).length > 0 || [handle, asked, resolved, turn].some((change) => change !== null);
+}

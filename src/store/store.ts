@@ -23,6 +23,7 @@ import type { WaitSpec } from '../run/waiting/wait-policy.js';
 import type { Committed, CommitListener } from './committed.js';
 import type { RunFinder } from './run-finder.js';
 import type { SummaryReader } from './summary-reader.js';
+import type { WrongTotal } from './totals.js';
 
 export { GIVEN_UP_KEPT_MS, type Delivery, type DeliveryOutcome, type NewDelivery } from './delivery.js';
 
@@ -202,6 +203,22 @@ export interface RunFilter {
   readonly limit: number;
 }
 
+export interface EndedFilter {
+  // Only runs that last changed before this time.
+  readonly before: number;
+  // Only runs after this one.
+  readonly after?: Pick<EndedRun, 'run_id' | 'updated_at'> | undefined;
+  readonly limit: number;
+}
+
+export interface EndedRun {
+  readonly run_id: string;
+  readonly updated_at: number;
+  readonly home: string | null;
+  // Its home belongs to the run that it continues.
+  readonly continues: boolean;
+}
+
 export interface PendingFilter {
   readonly engine?: string;
   readonly label?: { readonly key: string; readonly value: string };
@@ -279,6 +296,8 @@ export interface RunReader {
   // Throws a DamagedDataError if one of the runs cannot be read; listRunIds still lists them.
   listRuns(filter: RunFilter): Promise<RunRecord[]>;
   listRunIds(filter: RunFilter): Promise<string[]>;
+  // The run that ended first comes first. Reads columns only, so damaged runs are among them.
+  listEnded(filter: EndedFilter): Promise<EndedRun[]>;
   loadHandle(requestId: string): Promise<EngineSessionHandle | null>;
 }
 
@@ -324,12 +343,17 @@ interface DeliveryQueue {
   countDeliveries(): Promise<{ readonly pending: number; readonly given_up: number }>;
 }
 
+// Read from totals, so the cost does not grow with the number of runs.
 interface RunCounts {
   countRuns(): Promise<Record<RunState, number>>;
   // Pending questions, and how many of them are overdue at this time.
   countPending(now: number): Promise<{ readonly pending: number; readonly overdue: number }>;
   // The totals of all runs including deleted ones, or of one stored run.
   sumTurns(runId?: string): Promise<ProfileTotals[]>;
+  // Compares the totals with the rows, all of which it reads.
+  findWrongTotals(): Promise<WrongTotal[]>;
+  // Counts the totals again from the rows. Those of turns are never lowered, because deleted runs have no rows.
+  recountTotals(): Promise<void>;
 }
 
 export interface Store

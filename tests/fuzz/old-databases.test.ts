@@ -119,6 +119,8 @@ const tables = (text: string) =>
 function expectRowsKept(before: string, after: string): void {
   const now = tables(after);
   for (const [name, rows] of tables(before)) {
+    // The totals have their counts since version 12.
+    if (name === 'deleted_turns' && now.has('totals')) continue;
     const kept = now.get(name);
     expect(kept, name).toHaveLength(rows.length);
     for (const [index, row] of rows.entries()) {

@@ -50,7 +50,7 @@ const deadHost = (hosts: Hosts, name: string, url: string) =>
   hosts.database.query(
     `INSERT INTO parley.hosts
        (host_id, name, started_at, lease_until, url, info_json, site, place, token_sha256, public_key, generation)
-     VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone', '', '', 4)`,
+     VALUES ($1, $1, '2026-01-01', clock_timestamp() + interval '1 hour', $2, '{}', $1, '/gone', '', '', 5)`,
     [name, url],
   );
 

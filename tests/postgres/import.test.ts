@@ -322,9 +322,14 @@ test('a data directory of an older version is imported and stays as old as it is
     });
   });
   const db = await openDatabase(join(site.data, 'parley.db'));
-  db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP INDEX runs_by_cwd;
+  const triggers = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'audit%'`).all();
+  for (const { name } of triggers as { name: string }[]) db.exec(`DROP TRIGGER ${name}`);
+  db.exec(`DROP INDEX runs_by_home; DROP INDEX runs_at_work; DROP INDEX runs_by_cwd; DROP INDEX runs_ended;
+    DROP INDEX runs_at_work_by_home;
+    DROP INDEX run_labels_by_run; DROP INDEX runs_by_engine; DROP INDEX runs_by_status_and_engine;
+    DROP INDEX pending_by_engine; DROP INDEX pending_by_due; ALTER TABLE interactions DROP COLUMN engine;
     ALTER TABLE runs DROP COLUMN crashes; ALTER TABLE runs DROP COLUMN at_work;
-    DROP INDEX runs_by_tail; DROP TABLE deleted_turns;
+    DROP INDEX runs_by_tail; DROP TABLE totals;
     DROP TABLE event_groups; ALTER TABLE segments DROP COLUMN flushes;
     ALTER TABLE runs DROP COLUMN cwd; ALTER TABLE runs DROP COLUMN home; ALTER TABLE runs DROP COLUMN continues;
     CREATE INDEX runs_by_home ON runs (json_extract(spec_json, '$.home'))`);

@@ -210,7 +210,7 @@ test('a host token is accepted while its host has a lease, reads only and cannot
   await hosts.database.query(
     `INSERT INTO parley.hosts
       (host_id, name, started_at, lease_until, info_json, site, place, token_sha256, public_key, generation)
-    VALUES ('h', 'h', clock_timestamp(), clock_timestamp() + interval '1 hour', '{}', 'h', '/h', $1, '', 4)`,
+    VALUES ('h', 'h', clock_timestamp(), clock_timestamp() + interval '1 hour', '{}', 'h', '/h', $1, '', 5)`,
     [tokenSha256],
   );
   // It is known at once, without a notification.

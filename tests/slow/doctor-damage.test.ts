@@ -61,6 +61,20 @@ test('doctor finds a damaged group of recent events, whose runs cannot be named'
   expect(stdout).toContain('✗ damage           events of running turns are damaged: group 99 of recent events');
 });
 
+test('doctor finds wrong totals, and --recount repairs them', async () => {
+  const { data } = await twoRuns();
+  const db = await openDatabase(join(data, 'parley.db'));
+  db.exec("UPDATE totals SET count = 7 WHERE measure = 'succeeded'; DELETE FROM totals WHERE measure = 'turns'");
+  db.close();
+  const { code, stdout } = await doctor(data);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/✗ totals +totals of the metrics differ from the stored runs: runs succeeded: 7 instead of 2/);
+  expect(stdout).toContain('turns codex codex_ndjson turns: 0 instead of 2');
+  const repaired = await capture((io) => doctorCommand({ data, recount: true }, io));
+  expect(repaired).toMatchObject({ code: 0, stdout: expect.not.stringContaining('totals') as string });
+  expect(await doctor(data)).toMatchObject({ code: 0 });
+});
+
 test.each([
   ['a folder that was deleted', (folder: string) => rmSync(folder, { recursive: true })],
   ['a log that was changed', (folder: string) => appendFileSync(join(folder, 'attempts', '1', 'stdout.log'), 'x')],

@@ -547,6 +547,33 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       expect(await store.listByPrefix('run_1', 9)).toEqual([]);
     });
 
+    test('ended runs are listed in the order in which they ended, page by page', async () => {
+      const home = '/data/runs/run_0003/home';
+      const { spec } = newRun(1);
+      for (const [number, status, at] of [
+        [1, 'succeeded', 50],
+        [2, 'failed', 40],
+        [3, 'canceled', 40],
+        [4, 'waiting_user', 10],
+        [6, 'succeeded', 90],
+      ] as const)
+        await commit(await create(number, number === 3 ? { spec: { ...spec, home } } : {}), {
+          set: { status },
+          now: T0 + at,
+        });
+      await create(5);
+      const all = await store.listEnded({ before: T0 + 90, limit: 9 });
+      expect(all).toEqual([
+        { run_id: 'run_0002', updated_at: T0 + 40, home: null, continues: false },
+        { run_id: 'run_0003', updated_at: T0 + 40, home, continues: false },
+        { run_id: 'run_0001', updated_at: T0 + 50, home: null, continues: false },
+      ]);
+      expect(await store.listEnded({ before: T0 + 90, limit: 1, after: all[0] })).toEqual([all[1]]);
+      expect(await store.listEnded({ before: T0 + 91, limit: 9, after: all[2] })).toMatchObject([
+        { run_id: 'run_0006' },
+      ]);
+    });
+
     test('queued runs wait in the order in which they were queued, also after an answer', async () => {
       await create(1);
       await create(2);
@@ -775,22 +802,117 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       await commit(await create(1), { turn: turn(1, 10, 9, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
       await commit(await create(2), { turn: turn(1, 5, 5, { FIELD_DRIFT: 2 }), set: { status: 'failed' } });
       await execute(`UPDATE turns SET warnings_json = '{' WHERE run_id = 'run_0001'`);
-      expect(await store.sumTurns()).toMatchObject([{ turns: 2, units: 15, warnings: { FIELD_DRIFT: 2 } }]);
+      expect(await store.sumTurns()).toMatchObject([{ turns: 2, units: 15, warnings: { FIELD_DRIFT: 3 } }]);
+      expect(await store.findWrongTotals()).toEqual([]);
       expect(await store.deleteRun('run_0001')).toBe('deleted');
-      expect(await store.sumTurns()).toMatchObject([{ turns: 2, units: 15, warnings: { FIELD_DRIFT: 2 } }]);
+      expect(await store.sumTurns()).toMatchObject([{ turns: 2, units: 15, warnings: { FIELD_DRIFT: 3 } }]);
     });
 
-    test('huge counts are ignored, and fail neither the sum nor the deletion', async () => {
-      for (const number of [1, 2, 3])
-        await commit(await create(number), { turn: turn(1, 5, 5, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
-      await execute(`UPDATE turns SET units = 9223372036854775807 WHERE run_id <> 'run_0003'`);
-      const expected = [{ turns: 3, units: 5, parsed: 15, warnings: { FIELD_DRIFT: 3 } }];
+    test('a huge count is left out of the totals, and a huge total is read as 0', async () => {
+      const huge = 9_007_199_254_740_991;
+      await commit(await create(1), { turn: turn(1, huge, 5, { FIELD_DRIFT: huge }), set: { status: 'failed' } });
+      await commit(await create(2), { turn: turn(1, 5, 5, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
+      const expected = [{ turns: 2, units: 5, parsed: 10, warnings: { FIELD_DRIFT: 1 } }];
       expect(await store.sumTurns()).toMatchObject(expected);
-      expect(await store.deleteRun('run_0001')).toBe('deleted');
-      expect(await store.sumTurns()).toMatchObject(expected);
-      await execute(`UPDATE deleted_turns SET count = 9223372036854775807 WHERE measure = 'parsed'`);
-      expect(await store.deleteRun('run_0003')).toBe('deleted');
-      expect(await store.sumTurns()).toMatchObject([{ turns: 3, units: 5 }]);
+      expect(await store.findWrongTotals()).toEqual([]);
+      await execute(`UPDATE totals SET count = 9223372036854775807 WHERE measure = 'parsed'`);
+      await commit(await create(3), { turn: turn(1, 5, 5, {}), set: { status: 'failed' } });
+      expect(await store.sumTurns()).toMatchObject([{ turns: 3, units: 10, parsed: 0 }]);
+      await store.recountTotals();
+      expect(await store.sumTurns()).toMatchObject([{ turns: 3, units: 10, parsed: 15 }]);
+    });
+
+    test('the totals follow every change of a row, also one that the store did not make', async () => {
+      const states = async () => [
+        Object.entries(await store.countRuns()).filter(([, count]) => count > 0),
+        await store.countPending(T0),
+        await store.countDeliveries(),
+        await store.findWrongTotals(),
+      ];
+      expect(await states()).toEqual([[], { pending: 0, overdue: 0 }, { pending: 0, given_up: 0 }, []]);
+      const waiting = await commit(await create(1), {
+        set: { status: 'waiting_user' },
+        ask: ask('int_1'),
+        deliveries: [delivery('dlv_1')],
+      });
+      await create(2);
+      expect(await states()).toEqual([
+        [
+          ['queued', 1],
+          ['waiting_user', 1],
+        ],
+        { pending: 1, overdue: 0 },
+        { pending: 1, given_up: 0 },
+        [],
+      ]);
+      await execute(`UPDATE runs SET status = 'failed' WHERE run_id = 'run_0002'`);
+      await execute(`UPDATE interactions SET state = 'abandoned'`);
+      await execute(`UPDATE deliveries SET state = 'given_up'`);
+      expect(await states()).toEqual([
+        [
+          ['waiting_user', 1],
+          ['failed', 1],
+        ],
+        { pending: 0, overdue: 0 },
+        { pending: 0, given_up: 1 },
+        [],
+      ]);
+      await execute(`UPDATE interactions SET state = 'pending'`);
+      expect(await store.deleteRun(waiting.run_id, { damaged: true })).toBe('deleted');
+      expect(await states()).toEqual([[['failed', 1]], { pending: 0, overdue: 0 }, { pending: 0, given_up: 0 }, []]);
+    });
+
+    test('wrong totals are found, and counted again without losing those of deleted runs', async () => {
+      for (const number of [1, 2])
+        await commit(await create(number), { turn: turn(1, 10, 9, { FIELD_DRIFT: 1 }), set: { status: 'failed' } });
+      await store.deleteRun('run_0001');
+      const before = await store.sumTurns();
+      await execute(`UPDATE totals SET count = 7 WHERE subject = 'runs' AND measure = 'failed' AND count > 0`);
+      await execute(`DELETE FROM totals WHERE measure = 'units'`);
+      expect((await store.findWrongTotals()).map(({ name }) => name)).toEqual([
+        'runs failed',
+        'turns codex codex_ndjson units',
+      ]);
+      await store.recountTotals();
+      expect(await store.findWrongTotals()).toEqual([]);
+      expect(await store.countRuns()).toMatchObject({ queued: 0, failed: 1 });
+      expect(await store.sumTurns()).toEqual([{ ...before[0], units: 10, hit_rate: 1.8 }]);
+    });
+
+    test('runs with a label are listed page by page, also with a state and an engine', async () => {
+      for (let number = 1; number <= 30; number += 1) {
+        const spec = {
+          ...newRun(number).spec,
+          engine: number % 5 === 0 ? 'gemini' : 'codex',
+          labels: { team: number % 2 === 0 ? 'a' : 'b', ...(number % 3 === 0 ? { third: 'yes' } : {}) },
+        };
+        const run = await create(number, { spec });
+        if (number % 4 < 2) await commit(run, { set: { status: 'failed' } });
+      }
+      const all = Array.from({ length: 30 }, (_, index) => 30 - index);
+      const team = { key: 'team', value: 'a' };
+      for (const [filter, isMatch] of [
+        [{ label: team }, (n: number) => n % 2 === 0],
+        [{ label: team, status: 'failed' }, (n: number) => n % 4 === 0],
+        [{ label: team, engine: 'gemini' }, (n: number) => n % 10 === 0],
+        [{ label: team, status: 'queued', engine: 'codex' }, (n: number) => n % 4 === 2 && n % 5 !== 0],
+        [{ label: { key: 'third', value: 'yes' }, engine: 'gemini' }, (n: number) => n % 15 === 0],
+        [{ label: { key: 'third', value: 'no' }, status: 'failed' }, () => false],
+        [{ label: team, status: 'canceled' }, () => false],
+      ] as const) {
+        const expected = all.filter(isMatch).map((number) => newRun(number).run_id);
+        const listed: string[] = [];
+        for (let before: { before?: string } = {}; ;) {
+          const page = await store.listRunIds({ ...filter, ...before, limit: 2 });
+          expect((await store.summaries.listRuns({ ...filter, ...before, limit: 2 })).map((run) => run.run_id)).toEqual(
+            page,
+          );
+          listed.push(...page);
+          if (page.length < 2) break;
+          before = { before: page.at(-1) ?? '' };
+        }
+        expect(listed, JSON.stringify(filter)).toEqual(expected);
+      }
     });
 
     test.each(['spec_json', 'error_json', 'cancel_requested_json'])(

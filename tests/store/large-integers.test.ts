@@ -56,14 +56,15 @@ test.each(HUGE.flatMap((value) => ['attempt_number', 'due_at', 'asked_at'].map((
   },
 );
 
-test.each(HUGE)('%s in the counts of turns and deleted turns is ignored', async (value) => {
+test.each(HUGE)('%s in the counts of turns and in a total is ignored', async (value) => {
   for (const number of [1, 2, 3, 4]) await createWaiting(number);
   await execute(`INSERT INTO turns VALUES
     ('run_0001', 1, 'codex', 'p', ${value}, ${value}, 0, '{"W":${value}}', 'completed', 'x'),
     ('run_0002', 1, 'codex', 'p', ${value}, 2, 0, '{"W":${value}}', 'completed', 'x'),
-    ('run_0003', 1, 'codex', 'p', 5, 4, 0, '{"W":1}', 'completed', 'x');
-    INSERT INTO deleted_turns VALUES ('codex', 'p', 'units', ${value})`);
+    ('run_0003', 1, 'codex', 'p', 5, 4, 0, '{"W":1}', 'completed', 'x')`);
   const expected = [{ engine: 'codex', turns: 3, units: 5, parsed: 6, warnings: { W: 1 } }];
+  expect(await data.store.sumTurns()).toMatchObject(expected);
+  await execute(`INSERT INTO totals VALUES ('turns', 'codex', 'p', 'fallbacks', ${value})`);
   expect(await data.store.sumTurns()).toMatchObject(expected);
   expect(await data.store.deleteRun('run_0001', { damaged: true })).toBe('deleted');
   expect(await data.store.sumTurns()).toMatchObject(expected);

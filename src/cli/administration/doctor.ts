@@ -1,4 +1,5 @@
-// parley doctor: reports which parts of the setup work, which are missing, and how to fix them. Changes nothing.
+// parley doctor: reports which parts of the setup work, which are missing, and how to fix them. Changes nothing, except
+// for the totals of the metrics with --recount.
 import type { Engine } from '../../engines/engine.js';
 import { probeEngine, type ProbeReport } from '../../machine/programs/probe-engine.js';
 import { ENGINES } from '../../engines/registry.js';
@@ -17,7 +18,7 @@ import { createRunCheck } from '../reading/check-run.js';
 import type { DamageOptions } from './find-damage.js';
 import { lookAtData, lookAtTokens } from './look-at-data.js';
 import { lookAtDatabase } from './look-at-database.js';
-import { databaseUrl } from '../open-data.js';
+import { databaseUrl, recountTotals } from '../open-data.js';
 import { describeOpen } from '../serving/open-to-others.js';
 import { styleOf } from '../style.js';
 import { readVersion } from '../version.js';
@@ -36,10 +37,12 @@ export interface Finding {
 export interface DoctorOptions extends DataOption {
   readonly json?: boolean;
   readonly full?: boolean;
+  readonly recount?: boolean;
 }
 
 export async function doctorCommand(options: DoctorOptions, io: Io, limitMs = ANSWER_LIMIT_MS): Promise<number> {
   const path = dataDirOf(options, io);
+  if (options.recount) await recountTotals(path, io);
   const look: DamageOptions = {
     full: options.full ?? false,
     monotonicMs: () => performance.now(),
@@ -143,6 +146,7 @@ const NEEDED: ReadonlySet<string> = new Set([
   'database',
   'integrity',
   'damage',
+  'totals',
   'audit',
   'tokens',
   'token',

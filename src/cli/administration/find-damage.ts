@@ -59,6 +59,7 @@ export async function findDamage(store: Store, look: DamageOptions): Promise<Fin
   const notes = [
     ...listSome(found.unchecked).map((text): Finding => ({ name: 'unchecked', level: 'note', text })),
     ...describeGroups(store),
+    ...(await describeTotals(store, look)),
   ];
   if (found.damaged.length === 0) return [{ name: 'damage', level: 'ok', text: t.noDamage(checked) }, ...notes];
   return [
@@ -69,6 +70,19 @@ export async function findDamage(store: Store, look: DamageOptions): Promise<Fin
     },
     ...notes,
   ];
+}
+
+// Counting all rows of more runs takes longer than a few seconds.
+const COUNTED_RUNS = 200_000;
+
+async function describeTotals(store: Store, { full }: DamageOptions): Promise<Finding[]> {
+  const { doctor: t } = texts();
+  const runs = Object.values(await store.countRuns()).reduce((sum, count) => sum + count, 0);
+  if (!full && runs > COUNTED_RUNS) return [{ name: 'totals', level: 'note', text: t.totalsUnchecked(runs) }];
+  const wrong = (await store.findWrongTotals()).map(({ name, total, counted }) => t.wrongTotal(name, total, counted));
+  return wrong.length === 0
+    ? []
+    : [{ name: 'totals', level: 'missing', text: t.wrongTotals(listSome(wrong).join(t.next)) }];
 }
 
 // Damaged rows that hold recent events of several runs.

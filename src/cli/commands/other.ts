@@ -84,6 +84,7 @@ export function addOtherCommands(program: Command, io: Io, act: Act): void {
     .summary(t.doctor.summary)
     .description(t.doctor.description)
     .option('--full', t.doctor.full)
+    .option('--recount', t.doctor.recount)
     .action((options) => act(async () => (await import('../administration/doctor.js')).doctorCommand(options, io)));
 
   program

@@ -43,6 +43,11 @@ export const DOCTOR = {
   damagedGroups: (list: string) =>
     `events of running turns are damaged: ${list}. Parley reads them again from the logs of the engines when a turn ` +
     'ends. The damaged rows are kept.',
+  totalsUnchecked: (runs: number) => `the totals of the metrics were not compared with ${runs} runs: --full does`,
+  wrongTotal: (name: string, total: number, counted: number) => `${name}: ${total} instead of ${counted}`,
+  wrongTotals: (list: string) =>
+    `totals of the metrics differ from the stored runs: ${list}. Stop the server and count them again: ` +
+    'parley doctor --recount',
   damagedRun: (run: string, damage: string) => `${run} (${damage})`,
   check: (name: string, finding: string) => `${name}: ${finding}`,
   waysOut:

@@ -35,6 +35,9 @@ export const DOCTOR: Texts['doctor'] = {
     `${runs} 个运行中有 ${damaged} 个已损坏：${list}。${waysOut}；${checked}`,
   damagedGroups: (list) =>
     `正在运行的轮次的事件已损坏：${list}。轮次结束时，Parley 会从引擎日志重新读取这些事件。已损坏的记录会保留。`,
+  totalsUnchecked: (runs) => `未将指标总数与 ${runs} 个运行比较：--full 会比较`,
+  wrongTotal: (name, total, counted) => `${name}：${total}，应为 ${counted}`,
+  wrongTotals: (list) => `指标总数与存储的运行不一致：${list}。请停止服务器并重新统计：parley doctor --recount`,
   damagedRun: (run, damage) => `${run}（${damage}）`,
   check: (name, finding) => `${name}：${finding}`,
   waysOut:

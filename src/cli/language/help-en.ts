@@ -224,6 +224,7 @@ export const HELP = {
     summary: 'check your setup',
     description: 'Check your setup: engines, logins, data directory and damage, and how to fix problems.',
     full: 'check the whole database and every run with its files, like verify --all; may take minutes',
+    recount: 'first count the totals of the metrics again from the stored runs (stop the server before)',
   },
   demo: {
     summary: 'kill everything mid-run and watch it recover',

@@ -199,6 +199,7 @@ export const HELP: Texts['help'] = {
     summary: '检查你的环境',
     description: '检查你的环境：引擎、登录、数据目录和数据损坏，并给出解决办法。',
     full: '像 verify --all 那样检查整个数据库和所有运行的文件；可能需要几分钟',
+    recount: '先根据存储的运行重新统计指标总数（请先停止服务器）',
   },
   demo: {
     summary: '运行途中全部杀掉，看它如何恢复',

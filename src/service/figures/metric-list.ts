@@ -6,8 +6,8 @@ const REQUEST_SECONDS = [0.005, 0.02, 0.1, 0.5, 2, 10];
 const WAIT_SECONDS = [60, 600, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600];
 const COMMIT_SECONDS = [0.0005, 0.001, 0.005, 0.02, 0.1, 1];
 
-// `since` says what a value covers: 'now' is read on request, 'store' counts all stored turns, and 'start' counts what
-// this process did since its start.
+// `since` says what a value covers: 'now' is read on request, 'store' counts all turns, also those of deleted runs, and
+// 'start' counts what this process did since its start.
 type Listed = (Metric | HistogramMetric) & { readonly since: 'now' | 'store' | 'start' };
 
 export const METRICS = {

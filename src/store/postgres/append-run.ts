@@ -167,7 +167,7 @@ function compose(
           SET session_handle_json = ${param(JSON.stringify(handle), 'text')},
             updated_at = ${param(toTimestamp(now), 'text')} WHERE request_id = ${param(run.request_id, 'text')}`,
     );
-  if (asked) addAsk(all, runId, asked);
+  if (asked) addAsk(all, asked, { runId, engine: run.engine });
   if (turn) addTurn(all, turn, { runId, engine: run.engine });
   if (deliveries.length > 0) addDeliveries(all, deliveries, { runId, heads, now });
   return all.notifying(hint);

@@ -7,6 +7,7 @@ import { extendHeads } from '../extend-heads.js';
 import type { RunRow } from '../rows.js';
 import { EMPTY_JOURNAL, type CreateOutcome, type DeleteOutcome, type NewRun, type RunRecord } from '../store.js';
 import { tombstoneOf, type AuditTrace } from '../audit.js';
+import { readState, type StateTotals } from '../totals.js';
 import { addSegments } from './append-journal.js';
 import { auditStatements, LAST_AUDIT, LOCK_AUDIT } from './access/audit.js';
 import { Composition, type Param } from './connection/compose.js';
@@ -15,7 +16,7 @@ import { isAlive } from './hosts/host-lease.js';
 import { ifUncertain } from './connection/if-uncertain.js';
 import { LOCK_SPACE } from './connection/migrate.js';
 import type { Site } from './hosts/site.js';
-import { keepTurns } from './turn-counts.js';
+import { statesStatement } from './totals.js';
 import { SELECT_RUNS, toRunRecord } from './run-rows.js';
 import { pairKey, toText } from './connection/text.js';
 
@@ -49,7 +50,7 @@ function tryCreate(
   const look = [
     LOCK_RUNS,
     known(run.request_id),
-    COUNT_QUEUED,
+    statesStatement('runs'),
     atWorkIn(run.handle?.home ?? null),
     crashesOf(run.crashes_of ?? null),
   ];
@@ -68,7 +69,7 @@ function tryCreate(
         },
       };
     }
-    const queued = (queuedRows?.rows[0] as { queued: number } | undefined)?.queued ?? 0;
+    const queued = readState((queuedRows?.rows ?? []) as StateTotals, 'queued');
     if (queued >= run.queue_limit) return { leave: { created: false, reason: 'queue_full', queued } };
     const by = workRows?.rows[0] as { run_id: string } | undefined;
     if (by) return { leave: { created: false, reason: 'session_in_use', by: by.run_id } };
@@ -81,12 +82,6 @@ function tryCreate(
 export function known(requestId: string): Statement {
   return { name: 'load-request', text: `${SELECT_RUNS} WHERE request_id = $1`, values: [toText(requestId)] };
 }
-
-const COUNT_QUEUED: Statement = {
-  name: 'count-queued',
-  text: `SELECT count(*) AS queued FROM parley.runs WHERE status = 'queued'`,
-  values: [],
-};
 
 // Finds a run that has not ended and uses this home.
 function atWorkIn(home: string | null): Statement {
@@ -200,7 +195,8 @@ interface Deletable {
   readonly request_id: string;
   readonly status: RunState;
   readonly continues: boolean;
-  readonly sharers: number;
+  // Another run has its home.
+  readonly shared: boolean;
   // Another run is working in its folder.
   readonly worked_in: boolean;
   // A live host runs it, or has a process that waits for its answer.
@@ -216,7 +212,7 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
     name: 'deletable',
     values: [runId],
     text: `SELECT request_id, status, continues, rasp_seq, digest,
-    (SELECT count(*) FROM parley.runs AS other WHERE other.home = run.home) AS sharers,
+    EXISTS (SELECT FROM parley.runs AS other WHERE other.home = run.home AND other.run_id <> run.run_id) AS shared,
     (status = 'running' AND ${isAlive('run.owner')}) OR ${isAlive('run.resident')} AS in_use,
     EXISTS (SELECT FROM parley.runs AS other
       WHERE other.cwd = run.cwd AND other.run_id <> run.run_id AND strpos(run.cwd, run.run_id) > 0
@@ -227,9 +223,8 @@ function tryDelete(db: Database, { runId, hint, damaged, trace }: Deletion): Pro
     const run = runRows?.rows[0] as Deletable | undefined;
     if (!run) return { leave: 'unknown_run' };
     if (!isTerminal(run.status) && (!damaged || run.in_use)) return { leave: 'not_ended' };
-    if (run.worked_in || (!run.continues && run.sharers > 1)) return { leave: 'session_in_use' };
+    if (run.worked_in || (!run.continues && run.shared)) return { leave: 'session_in_use' };
     const all = new Composition('delete:');
-    keepTurns(all, runId);
     all
       .add(
         'i',

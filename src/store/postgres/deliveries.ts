@@ -9,10 +9,12 @@ import {
   type JournalHeads,
   type NewDelivery,
 } from '../store.js';
+import { toDeliveryCounts } from '../totals.js';
 import type { Composition } from './connection/compose.js';
 import type { Database, Statement } from './connection/database.js';
 import { ifUncertain } from './connection/if-uncertain.js';
 import { fromText, toText } from './connection/text.js';
+import { readStates } from './totals.js';
 
 interface DeliveryRow extends Omit<Delivery, 'payload'> {
   readonly payload_json: string;
@@ -149,11 +151,5 @@ async function isSettled(db: Database, id: string, outcome: DeliveryOutcome): Pr
 }
 
 export async function countDeliveries(db: Database): Promise<{ pending: number; given_up: number }> {
-  const [row] = await db.read<{ pending: number; given_up: number }>({
-    name: 'count-deliveries',
-    text: `SELECT count(*) FILTER (WHERE state = 'pending') AS pending,
-      count(*) FILTER (WHERE state = 'given_up') AS given_up FROM parley.deliveries`,
-    values: [],
-  });
-  return row ?? { pending: 0, given_up: 0 };
+  return toDeliveryCounts(await readStates(db, 'deliveries'));
 }

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
 import { DamagedDataError, readStoredJson } from '../../kernel/stored-json.js';
-import type { DeletedCount } from '../add-up-turns.js';
+import type { TurnCount } from '../add-up-turns.js';
 import type { InteractionRow } from '../rows.js';
 import type { Resolution, RunSpec } from '../store.js';
 import type { DeliveryRow, RuntimeRow, SegmentRow, StoredRun, TurnRow } from '../stored-run.js';
@@ -17,7 +17,6 @@ import { describeLoss, isLost, isRefusedNow } from './connection/lost-connection
 import { checkMigrated } from './connection/migrate.js';
 import type { Site } from './hosts/site.js';
 import { pairKey, toText } from './connection/text.js';
-import { ADD_DELETED } from './turn-counts.js';
 import type { AuditTrace } from '../audit.js';
 import { addTokenRow, type TokenRow } from './access/token-rows.js';
 
@@ -118,7 +117,7 @@ export class RunImport {
 
   // The counts of runs that were deleted in the data directory. Counts of an earlier import are recorded and not added
   // again.
-  async importDeletedTurns(counts: readonly DeletedCount[], { site, place }: Site): Promise<void> {
+  async importDeletedTurns(counts: readonly TurnCount[], { site, place }: Site): Promise<void> {
     const key = `imported deleted turns of ${site ?? place}`;
     await this.#transact(async () => {
       // Also locks the record against a concurrent import.
@@ -131,7 +130,7 @@ export class RunImport {
       const added = counts
         .map((each) => ({ ...each, count: each.count - (before[nameOf(each)] ?? 0) }))
         .filter(({ count }) => count > 0);
-      await this.#insert(DELETED, added);
+      await this.#insert(TOTAL, added);
       const after = { ...before, ...Object.fromEntries(counts.map((each) => [nameOf(each), each.count])) };
       await this.#query('UPDATE parley.meta SET value = $2 WHERE key = $1', [key, JSON.stringify(after)]);
       return 'copied';
@@ -166,7 +165,10 @@ export class RunImport {
     if (runtime) await this.#insert(RUNTIME, [{ ...runtime, request_id: run.request_id }]);
     const labels = Object.entries(spec.labels).map(([key, value]) => ({ run_id, pair: pairKey(key, value) }));
     await this.#insert(LABEL, labels);
-    await this.#insert(INTERACTION, interactions);
+    await this.#insert(
+      INTERACTION,
+      interactions.map((row) => ({ ...row, engine: run.engine })),
+    );
     await this.#insert(TURN, turns);
     await this.#insert(DELIVERY, deliveries);
   }
@@ -278,7 +280,7 @@ const LABEL: Table<{ readonly run_id: string; readonly pair: string }> = {
   name: 'run_labels',
   columns: { run_id: 'text', pair: 'text' },
 };
-const INTERACTION: Table<InteractionRow> = {
+const INTERACTION: Table<InteractionRow & { readonly engine: string }> = {
   name: 'interactions',
   columns: {
     interaction_id: 'text',
@@ -289,6 +291,7 @@ const INTERACTION: Table<InteractionRow> = {
     asked_at: 'bigint',
     due_at: 'bigint',
     decides: ['boolean', ({ decides }) => Boolean(decides)],
+    engine: 'text',
     idempotency_key: [
       'text',
       ({ resolution_json: json }) =>
@@ -331,11 +334,10 @@ const DELIVERY: Table<DeliveryRow> = {
     error: ['text', ({ error }) => orNull(error)],
   },
 };
-const nameOf = ({ engine, profile, measure }: DeletedCount): string => JSON.stringify([engine, profile, measure]);
-const DELETED: Table<DeletedCount> = {
-  name: 'deleted_turns',
-  onConflict: ADD_DELETED,
-  columns: { engine: 'text', profile: 'text', measure: 'text', count: 'bigint' },
+const nameOf = ({ engine, profile, measure }: TurnCount): string => JSON.stringify([engine, profile, measure]);
+const TOTAL: Table<TurnCount> = {
+  name: 'totals',
+  columns: { subject: ['text', () => 'turns'], engine: 'text', profile: 'text', measure: 'text', count: 'bigint' },
 };
 // Segments of a data directory have the epoch 0, because it has no hosts.
 const SEGMENT: Table<SegmentRow> = {

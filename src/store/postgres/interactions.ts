@@ -3,19 +3,25 @@ import { readableInteractions, toInteraction, type InteractionRow } from '../row
 import type { FoldedQuestion } from '../../run/run-fold.js';
 import type { ResolvedQuestion } from '../row-changes.js';
 import type { InteractionRecord, PendingFilter } from '../store.js';
+import { readState } from '../totals.js';
 import type { Composition } from './connection/compose.js';
 import { buildSelect } from './connection/build-select.js';
 import type { Database, Statement } from './connection/database.js';
 import { pairKey, toText } from './connection/text.js';
 
-export function addAsk(to: Composition, runId: string, ask: FoldedQuestion): void {
+export function addAsk(
+  to: Composition,
+  ask: FoldedQuestion,
+  { runId, engine }: { readonly runId: string; readonly engine: string },
+): void {
   to.add(
     'a',
     (param) => `INSERT INTO parley.interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at,
-      due_at, decides)
+      due_at, decides, engine)
     VALUES (${param(ask.interaction_id, 'text')}, ${param(runId, 'text')}, ${param(ask.attempt_number, 'integer')},
       ${param(JSON.stringify(ask.question), 'text')}, 'pending',
-      ${param(ask.asked_at, 'bigint')}, ${param(ask.due_at, 'bigint')}, ${param(ask.decides, 'boolean')})`,
+      ${param(ask.asked_at, 'bigint')}, ${param(ask.due_at, 'bigint')}, ${param(ask.decides, 'boolean')},
+      ${param(engine, 'text')})`,
   );
 }
 
@@ -100,7 +106,7 @@ export function selectPending(
     select,
     conditions: [
       ['p', `state = 'pending'`],
-      engine !== undefined && ['e', 'run_id IN (SELECT run_id FROM parley.runs WHERE engine = ?)', engine],
+      engine !== undefined && ['e', 'engine = ?', engine],
       label !== undefined && [
         'l',
         'run_id IN (SELECT run_id FROM parley.run_labels WHERE pair = ?)',
@@ -114,11 +120,17 @@ export function selectPending(
 }
 
 export async function countPending(db: Database, now: number): Promise<{ pending: number; overdue: number }> {
+  // One statement, so that both are of the same time.
   const [row] = await db.read<{ pending: number; overdue: number }>({
     name: 'count-pending',
-    text: `SELECT count(*) AS pending, count(*) FILTER (WHERE due_at < $1::bigint) AS overdue FROM parley.interactions
-      WHERE state = 'pending'`,
+    text: `SELECT
+      (SELECT LEAST(sum(count), 4611686018427387904)::bigint FROM parley.totals
+        WHERE subject = 'interactions' AND measure = 'pending') AS pending,
+      (SELECT count(*) FROM parley.interactions WHERE state = 'pending' AND due_at < $1::bigint) AS overdue`,
     values: [now],
   });
-  return row ?? { pending: 0, overdue: 0 };
+  return {
+    pending: readState([{ measure: 'pending', count: row?.pending ?? 0 }], 'pending'),
+    overdue: row?.overdue ?? 0,
+  };
 }

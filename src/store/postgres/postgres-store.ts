@@ -17,6 +17,8 @@ import type {
   DeleteRunOptions,
   Delivery,
   DeliveryOutcome,
+  EndedFilter,
+  EndedRun,
   InteractionRecord,
   Lines,
   NewRun,
@@ -31,6 +33,7 @@ import type {
   Store,
 } from '../store.js';
 import { UNTRACED } from '../audit.js';
+import { toRunCounts, type WrongTotal } from '../totals.js';
 import { appendToRun, digestUpTo } from './append-run.js';
 import { createRun, deleteRun } from './create-run.js';
 import type { Database } from './connection/database.js';
@@ -47,12 +50,12 @@ import { countPending, findInteraction, listInteractions, listPending } from './
 import { PostgresSummaries } from './list-summaries.js';
 import { listSegments, readLines, readStoredSegments, readTexts } from './read-journal.js';
 import {
-  countRuns,
   findAtWork,
   findInHome,
   listOwnedByDead,
   listByPrefix,
   listByTail,
+  listEnded,
   listQueued,
   listRunIds,
   listRuns,
@@ -63,6 +66,7 @@ import {
 import { claimQueued, peekQueued, releaseClaims, requestCancel, type Claimant } from './hosts/claims.js';
 import { NOWHERE, type Site } from './hosts/site.js';
 import { toText } from './connection/text.js';
+import { compareTotals, readStates, recountTotals } from './totals.js';
 import { sumTurns } from './turn-counts.js';
 
 export interface PostgresStoreOptions {
@@ -250,6 +254,10 @@ export class PostgresStore implements Store {
     return listRunIds(this.database, filter);
   }
 
+  async listEnded(filter: EndedFilter): Promise<EndedRun[]> {
+    return listEnded(this.database, filter);
+  }
+
   async listByTail(tails: readonly string[]): Promise<string[]> {
     return listByTail(this.database, tails);
   }
@@ -290,7 +298,7 @@ export class PostgresStore implements Store {
   async countCrashes(): Promise<void> {}
 
   async countRuns(): Promise<Record<RunState, number>> {
-    return countRuns(this.database);
+    return toRunCounts(await readStates(this.database, 'runs'));
   }
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
@@ -389,6 +397,14 @@ export class PostgresStore implements Store {
 
   async sumTurns(runId?: string): Promise<ProfileTotals[]> {
     return sumTurns(this.database, runId);
+  }
+
+  async findWrongTotals(): Promise<WrongTotal[]> {
+    return compareTotals(this.database);
+  }
+
+  async recountTotals(): Promise<void> {
+    await recountTotals(this.database);
   }
 
   async close(): Promise<void> {

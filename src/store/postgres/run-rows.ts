@@ -1,8 +1,7 @@
 // Loads runs from the database, and finds them by request, folder, home, id and filter.
-import { STATES, type RunState } from '../../run/statechart.js';
 import { toRun, type RunRow } from '../rows.js';
 import { QUESTIONS, type RunSource } from '../salvage.js';
-import type { RunFilter, RunRecord } from '../store.js';
+import type { EndedFilter, EndedRun, RunFilter, RunRecord } from '../store.js';
 import { buildSelect } from './connection/build-select.js';
 import type { Database, Statement } from './connection/database.js';
 import { fromText, pairKey, toText } from './connection/text.js';
@@ -81,6 +80,23 @@ export async function listRunIds(db: Database, filter: RunFilter): Promise<strin
   return ids(db, selectRuns('list-run-ids', 'SELECT run_id FROM parley.runs', filter));
 }
 
+export async function listEnded(db: Database, { before, after, limit }: EndedFilter): Promise<EndedRun[]> {
+  const rows = await db.read<EndedRun>({
+    name: 'list-ended',
+    text: `SELECT run_id, updated_at, home, continues FROM parley.runs
+      WHERE status IN ('succeeded', 'failed', 'canceled') AND updated_at < $1::bigint
+        AND (updated_at, run_id) > ($2::bigint, $3::text)
+      ORDER BY updated_at, run_id LIMIT $4`,
+    values: [before, after?.updated_at ?? 0, after?.run_id ?? '', limit],
+  });
+  return rows.map(({ run_id: id, updated_at: at, home, continues }) => ({
+    run_id: id,
+    updated_at: at,
+    home: home === null ? null : fromText(home),
+    continues,
+  }));
+}
+
 export async function listByTail(db: Database, tails: readonly string[]): Promise<string[]> {
   const text = 'SELECT run_id FROM parley.runs WHERE right(run_id, 6) = ANY($1) ORDER BY run_id DESC';
   const values = [[...new Set(tails)]];
@@ -135,15 +151,4 @@ export async function listOwnedByDead(db: Database, limit: number): Promise<stri
 
 async function ids(db: Database, statement: Statement): Promise<string[]> {
   return (await db.read<{ run_id: string }>(statement)).map((row) => row.run_id);
-}
-
-export async function countRuns(db: Database): Promise<Record<RunState, number>> {
-  const rows = await db.read<{ status: RunState; runs: number }>({
-    name: 'count-runs',
-    text: 'SELECT status, count(*) AS runs FROM parley.runs GROUP BY status',
-    values: [],
-  });
-  return Object.fromEntries(
-    STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0]),
-  ) as Record<RunState, number>;
 }

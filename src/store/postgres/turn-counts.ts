@@ -1,18 +1,10 @@
-// Counts how much of the output of each turn the parser understood: one row per turn, sums by engine and profile, and
-// the sums of deleted runs.
-import {
-  addUpTurns,
-  MEASURES,
-  MOST_COUNTED,
-  UNKNOWN,
-  WARNING,
-  type DeletedCount,
-  type NamedCount,
-  type TurnSum,
-} from '../add-up-turns.js';
+// Counts how much of the output of each turn the parser understood: one row per turn, and sums by engine and profile.
+import { addUpTurns, groupByProfile, type NamedCount, type TurnCount, type TurnSum } from '../add-up-turns.js';
 import { damageText } from '../../kernel/damage-texts.js';
 import { readStoredJson } from '../../kernel/stored-json.js';
 import type { ProfileTotals, TurnCounts } from '../store.js';
+import { isCount } from '../stored-shapes.js';
+import { readTotals } from './totals.js';
 import type { Composition } from './connection/compose.js';
 import type { Database } from './connection/database.js';
 
@@ -34,39 +26,6 @@ export function addTurn(
   );
 }
 
-// A damaged count is read as 0; with `exact`, the sum is that of the stored numbers, or fails.
-function sumOf(value: string, exact = 'false'): string {
-  return `COALESCE(sum(${value}) FILTER (WHERE ${exact} OR ${value} BETWEEN 0 AND ${MOST_COUNTED}), 0)::bigint`;
-}
-
-// A damaged sum stays damaged, without an overflow.
-export const ADD_DELETED =
-  'ON CONFLICT (engine, profile, measure) DO UPDATE SET count = LEAST(deleted_turns.count, 4611686018427387904) + ' +
-  'excluded.count';
-
-// Adds the turns of a run that is being deleted to those of deleted runs; in the statement that deletes it. One INSERT,
-// because a statement may not change a row twice.
-export function keepTurns(to: Composition, runId: string): void {
-  to.add('t', (param) => {
-    const id = param(runId, 'text');
-    const counts = [
-      ...MEASURES.map(
-        (measure) =>
-          `SELECT engine, profile, '${measure}', ${measure === 'turns' ? '1' : measure} FROM parley.turns
-            WHERE run_id = ${id}`,
-      ),
-      `SELECT engine, profile, '${WARNING}' || name, count FROM parley.turns, parley.count_warnings(warnings_json)
-        WHERE run_id = ${id}`,
-      `SELECT engine, profile, '${UNKNOWN}' || reason_code, 1 FROM parley.turns
-        WHERE run_id = ${id} AND completion = 'unknown'`,
-    ];
-    return `INSERT INTO parley.deleted_turns (engine, profile, measure, count)
-      SELECT engine, profile, measure, ${sumOf('count')}
-      FROM (${counts.join(' UNION ALL ')}) AS each (engine, profile, measure, count)
-      GROUP BY engine, profile, measure ${ADD_DELETED}`;
-  });
-}
-
 async function checkWarnings(db: Database, runId: string): Promise<void> {
   const rows = await db.read<{ attempt_number: number; warnings_json: string }>({
     name: 'turn-warnings-of-run',
@@ -82,41 +41,40 @@ async function checkWarnings(db: Database, runId: string): Promise<void> {
     );
 }
 
-const EXACT = '$1::text IS NOT NULL';
-const ONLY = '($1::text IS NULL OR run_id = $1::text)';
+const sum = (name: string): string => `COALESCE(sum(${name}), 0)::bigint`;
 
-// The sum of one run is exact or fails: verify compares it with the events.
+// The sum of one run is exact or fails: verify compares it with the events. The sum of all runs is that of the totals.
 export async function sumTurns(db: Database, runId: string | undefined): Promise<ProfileTotals[]> {
-  const values = [runId ?? null];
-  if (runId !== undefined) await checkWarnings(db, runId);
-  const [sums, warnings, unknown, deleted] = await Promise.all([
+  if (runId === undefined) return groupByProfile(await listTurnTotals(db));
+  await checkWarnings(db, runId);
+  const values = [runId];
+  const [sums, warnings, unknown] = await Promise.all([
     db.read<TurnSum>({
       name: 'turn-sums',
       values,
-      text: `SELECT engine, profile, count(*) AS turns, ${sumOf('units', EXACT)} AS units,
-        ${sumOf('parsed', EXACT)} AS parsed, ${sumOf('fallbacks', EXACT)} AS fallbacks
-      FROM parley.turns WHERE ${ONLY} GROUP BY engine, profile`,
+      text: `SELECT engine, profile, count(*) AS turns, ${sum('units')} AS units, ${sum('parsed')} AS parsed,
+        ${sum('fallbacks')} AS fallbacks
+      FROM parley.turns WHERE run_id = $1 GROUP BY engine, profile`,
     }),
     db.read<NamedCount>({
       name: 'turn-warnings',
       values,
-      text: `SELECT engine, profile, warning.name AS name, ${sumOf('warning.count', EXACT)} AS count
+      text: `SELECT engine, profile, warning.name AS name, ${sum('warning.count')} AS count
       FROM parley.turns, parley.count_warnings(warnings_json) AS warning
-      WHERE warnings_json <> '{}' AND ${ONLY} GROUP BY engine, profile, warning.name`,
+      WHERE warnings_json <> '{}' AND run_id = $1 GROUP BY engine, profile, warning.name`,
     }),
     db.read<NamedCount>({
       name: 'turn-unknown',
       values,
       text: `SELECT engine, profile, reason_code AS name, count(*) AS count
-      FROM parley.turns WHERE completion = 'unknown' AND ${ONLY} GROUP BY engine, profile, name`,
+      FROM parley.turns WHERE completion = 'unknown' AND run_id = $1 GROUP BY engine, profile, name`,
     }),
-    runId === undefined
-      ? db.read<DeletedCount>({
-          name: 'deleted-turns',
-          values: [],
-          text: 'SELECT engine, profile, measure, count FROM parley.deleted_turns',
-        })
-      : [],
   ]);
-  return addUpTurns({ sums, warnings, unknown, deleted });
+  return addUpTurns({ sums, warnings, unknown });
+}
+
+// Leaves out damaged totals.
+async function listTurnTotals(db: Database): Promise<TurnCount[]> {
+  const rows = (await readTotals(db)).filter(({ subject }) => subject === 'turns');
+  return rows.filter(({ count }) => isCount(count));
 }

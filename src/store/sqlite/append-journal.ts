@@ -31,3 +31,7 @@ export function prepareAppend(db: Database): AppendJournal {
     return after;
   };
 }
+
+export function sizeOf(journal: JournalFlush | undefined): number {
+  return (journal?.rasp.bytes.length ?? 0) + (journal?.fcmp?.bytes.length ?? 0);
+}

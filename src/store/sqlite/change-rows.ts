@@ -50,7 +50,7 @@ export function setHandle(
 export function insertInteraction(db: Database, runId: string, ask: FoldedQuestion): void {
   db.prepare(
     `INSERT INTO interactions (interaction_id, run_id, attempt_number, question_json, state, asked_at, due_at,
-      decides) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?)`,
+      decides, engine) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, (SELECT engine FROM runs WHERE run_id = ?))`,
   ).run(
     ask.interaction_id,
     runId,
@@ -59,6 +59,7 @@ export function insertInteraction(db: Database, runId: string, ask: FoldedQuesti
     ask.asked_at,
     ask.due_at,
     Number(ask.decides),
+    runId,
   );
 }
 
@@ -75,6 +76,17 @@ export function resolveInteraction(
     )
     .run(state, JSON.stringify(resolution), id, runId);
   return Number(changes) === 1;
+}
+
+// Queued runs that a process was about to start.
+const STARTING = `WHERE at_work = 1 AND status = 'queued'`;
+
+export function hasStarting(db: Database): boolean {
+  return db.prepare(`SELECT 1 FROM runs INDEXED BY runs_at_work ${STARTING} LIMIT 1`).get() !== undefined;
+}
+
+export function releaseStarting(db: Database): void {
+  db.prepare(`UPDATE runs INDEXED BY runs_at_work SET at_work = 0 ${STARTING}`).run();
 }
 
 function toText(value: object | Json | undefined): string | null {

@@ -6,19 +6,18 @@ import { refusal, type RequestError } from '../../run/request-error.js';
 import { RESTORE } from './explain-sqlite.js';
 import type { Database } from './open-database.js';
 
-// Every table of the current version with its columns, and every index: `!` marks a column that must not be empty, `#`
-// its place in the key.
+// Every table of the current version with its columns, every index, and the triggers that the totals need: `!` marks a
+// column that must not be empty, `#` its place in the key.
 const TABLES: Readonly<Record<string, string>> = {
   audit: 'seq:INTEGER#1 ts:INTEGER! type:TEXT! actor_json:TEXT address:TEXT body_json:TEXT! digest:TEXT!',
   audit_head: 'only:INTEGER#1 seq:INTEGER! digest:TEXT!',
-  deleted_turns: 'engine:TEXT!#1 profile:TEXT!#2 measure:TEXT!#3 count:INTEGER!',
   deliveries:
     'delivery_id:TEXT#1 hook:TEXT! type:TEXT! payload_json:TEXT! run_id:TEXT! rasp_seq:INTEGER! digest:TEXT! ' +
     'created_at:INTEGER! state:TEXT! tries:INTEGER! next_at:INTEGER! error:TEXT',
   event_groups: 'group_id:INTEGER#1 body:BLOB! packed:INTEGER!',
   interactions:
     'interaction_id:TEXT#1 run_id:TEXT! attempt_number:INTEGER! question_json:TEXT! state:TEXT! asked_at:INTEGER! ' +
-    'due_at:INTEGER! decides:INTEGER! resolution_json:TEXT',
+    'due_at:INTEGER! decides:INTEGER! resolution_json:TEXT engine:TEXT',
   request_interactive_runtime:
     'request_id:TEXT#1 effective_session_timeout_sec:INTEGER! session_handle_json:TEXT updated_at:TEXT!',
   run_labels: 'run_id:TEXT!#3 key:TEXT!#1 value:TEXT!#2',
@@ -36,29 +35,45 @@ const TABLES: Readonly<Record<string, string>> = {
     'last_used_at:INTEGER! expires_at:INTEGER! ends_at:INTEGER! address:TEXT user_agent:TEXT',
   sign_in_codes: 'sha256:TEXT#1 token_sha256:TEXT! expires_at:INTEGER!',
   token_uses: 'token_sha256:TEXT#1 used_at:INTEGER! address:TEXT',
+  totals: 'subject:TEXT!#1 engine:TEXT!#2 profile:TEXT!#3 measure:TEXT!#4 count:INTEGER!',
   turns:
     'run_id:TEXT!#1 attempt_number:INTEGER!#2 engine:TEXT! profile:TEXT! units:INTEGER! parsed:INTEGER! ' +
     'fallbacks:INTEGER! warnings_json:TEXT! completion:TEXT! reason_code:TEXT!',
 };
 const INDEXES = [
   'audit_by_type',
+  'deliveries_by_run',
   'deliveries_due',
   'deliveries_given_up',
   'interactions_by_run',
   'one_pending_per_run',
   'pending_by_age',
   'pending_by_decision',
+  'pending_by_due',
+  'pending_by_engine',
+  'run_labels_by_run',
   'runs_at_work',
+  'runs_at_work_by_home',
   'runs_by_cwd',
+  'runs_by_engine',
   'runs_by_home',
   'runs_by_status',
+  'runs_by_status_and_engine',
   'runs_by_tail',
+  'runs_ended',
   'runs_queued',
   'segments_by_seq',
   'sessions_by_end',
   'sessions_by_person',
   'sessions_by_token',
   'sign_in_codes_by_expiry',
+];
+// The triggers that maintain the totals.
+const TRIGGERS = [
+  ...['deliveries', 'interactions', 'runs'].flatMap((table) =>
+    ['added', 'entered', 'left', 'removed'].map((change) => `${table}_${change}`),
+  ),
+  'turns_added',
 ];
 // The only table that the predecessor shares with us.
 const OLDEST_TABLE = 'request_interactive_runtime';
@@ -75,9 +90,14 @@ export function checkTables(db: Database): void {
     if (actual.toSorted().join(' ') !== columns.split(' ').toSorted().join(' '))
       throw damaged(actual.length === 0 ? phrase('table_missing', { table }) : phrase('table_columns', { table }));
   }
-  const indexes = new Set(tell(db, `SELECT tell_value(name) FROM sqlite_master WHERE type = 'index'`));
-  const missing = INDEXES.find((name) => !indexes.has(name));
-  if (missing !== undefined) throw damaged(phrase('index_missing', { index: missing }));
+  const find = (type: string, names: readonly string[]): string | undefined => {
+    const existing = new Set(tell(db, `SELECT tell_value(name) FROM sqlite_master WHERE type = '${type}'`));
+    return names.find((name) => !existing.has(name));
+  };
+  const index = find('index', INDEXES);
+  if (index !== undefined) throw damaged(phrase('index_missing', { index }));
+  const trigger = find('trigger', TRIGGERS);
+  if (trigger !== undefined) throw damaged(phrase('trigger_missing', { trigger }));
 }
 
 // Reads the whole file, which takes time; a file is migrated once.

@@ -1,5 +1,5 @@
-// Deletes the rows of an ended run, within the transaction of the caller. Keeps the counts of its turns, and leaves a
-// tombstone in the administrative journal.
+// Deletes the rows of an ended run, within the transaction of the caller, and leaves a tombstone in the administrative
+// journal. Every statement finds its rows by an index, so the cost depends on this run alone.
 import { isTerminal } from '../../run/statechart.js';
 import { tombstoneOf, UNTRACED } from '../audit.js';
 import type { RunRow } from '../rows.js';
@@ -8,7 +8,6 @@ import { appendAudit } from './access.js';
 import { forgetGivenUp } from './deliveries.js';
 import { findAtWork, findInHome } from './find-runs.js';
 import type { Database } from './open-database.js';
-import { keepTurns } from './turn-counts.js';
 
 type Deletable = Pick<RunRow, 'request_id' | 'status' | 'rasp_seq' | 'digest'> & {
   readonly cwd: string | null;
@@ -31,7 +30,6 @@ export function deleteRun(
   if (run.continues !== 1 && findInHome(db, run.home, runId)) return 'session_in_use';
   // A fork has its own home, but works in this folder.
   if (run.cwd?.includes(runId) && findAtWork(db, run.cwd, runId)) return 'session_in_use';
-  keepTurns(db, runId);
   db.prepare('DELETE FROM request_interactive_runtime WHERE request_id = ?').run(run.request_id);
   db.prepare('DELETE FROM runs WHERE run_id = ?').run(runId);
   forgetGivenUp(db, runId);

@@ -8,7 +8,9 @@ import {
   type JournalHeads,
   type NewDelivery,
 } from '../store.js';
+import { toDeliveryCounts } from '../totals.js';
 import type { Database } from './open-database.js';
+import { readStates } from './totals.js';
 
 interface DeliveryRow extends Omit<Delivery, 'payload'> {
   readonly payload_json: string;
@@ -42,19 +44,31 @@ export function nextDelivery(db: Database, now: number, except: readonly string[
   }
 }
 
+// The hooks that have pending deliveries, one seek for each: those of one hook are not read to find those of another.
+const HOOKS = `WITH RECURSIVE hooks (hook) AS (
+    SELECT MIN(hook) FROM deliveries WHERE state = 'pending'
+    UNION ALL
+    SELECT (SELECT MIN(hook) FROM deliveries WHERE state = 'pending' AND hook > hooks.hook) FROM hooks
+      WHERE hooks.hook IS NOT NULL
+  )`;
+const WANTED = 'hooks.hook IS NOT NULL AND hooks.hook NOT IN (SELECT value FROM json_each(?))';
+
 function nextRow(db: Database, now: number, except: readonly string[]): DeliveryRow | undefined {
   return db
-    .prepare(
-      `SELECT * FROM deliveries WHERE state = 'pending' AND next_at <= ? ${besides(except)}
-        ORDER BY next_at, delivery_id LIMIT 1`,
-    )
-    .get(now, ...except) as DeliveryRow | undefined;
+    .prepare(`${HOOKS} SELECT deliveries.* FROM hooks CROSS JOIN deliveries ON delivery_id = (
+        SELECT first.delivery_id FROM deliveries AS first
+        WHERE first.state = 'pending' AND first.hook = hooks.hook AND first.next_at <= ?
+        ORDER BY first.next_at, first.delivery_id LIMIT 1)
+      WHERE ${WANTED} ORDER BY next_at, delivery_id LIMIT 1`)
+    .get(now, JSON.stringify(except)) as DeliveryRow | undefined;
 }
 
 export function nextDeliveryAt(db: Database, except: readonly string[]): number | null {
   const row = db
-    .prepare(`SELECT next_at FROM deliveries WHERE state = 'pending' ${besides(except)} ORDER BY next_at LIMIT 1`)
-    .get(...except) as { next_at: number } | undefined;
+    .prepare(`${HOOKS} SELECT MIN((SELECT MIN(next_at) FROM deliveries
+        WHERE state = 'pending' AND hook = hooks.hook)) AS next_at
+      FROM hooks WHERE ${WANTED}`)
+    .get(JSON.stringify(except)) as { next_at: number | null } | undefined;
   return row?.next_at ?? null;
 }
 
@@ -77,19 +91,10 @@ export function finishDelivery(db: Database, id: string, outcome: DeliveryOutcom
 }
 
 export function countDeliveries(db: Database): { pending: number; given_up: number } {
-  return db
-    .prepare(
-      `SELECT COUNT(*) FILTER (WHERE state = 'pending') AS pending,
-        COUNT(*) FILTER (WHERE state = 'given_up') AS given_up FROM deliveries`,
-    )
-    .get() as { pending: number; given_up: number };
+  return toDeliveryCounts(readStates(db, 'deliveries'));
 }
 
 // Deliveries that have not arrived yet remain.
 export function forgetGivenUp(db: Database, runId: string): void {
-  db.prepare(`DELETE FROM deliveries WHERE state = 'given_up' AND run_id = ?`).run(runId);
-}
-
-function besides(hooks: readonly string[]): string {
-  return hooks.length === 0 ? '' : `AND hook NOT IN (${hooks.map(() => '?').join(', ')})`;
+  db.prepare(`DELETE FROM deliveries INDEXED BY deliveries_by_run WHERE state = 'given_up' AND run_id = ?`).run(runId);
 }

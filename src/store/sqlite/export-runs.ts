@@ -13,8 +13,8 @@ import { openDatabase, type Database } from './open-database.js';
 import { readSegments, type JournalSource } from './read-journal.js';
 import { GroupReader } from './recent/load-groups.js';
 import { withRecentHeads } from './recent/recent-flushes.js';
-import type { DeletedCount } from '../add-up-turns.js';
-import { listDeletedTurns } from './turn-counts.js';
+import type { TurnCount } from '../add-up-turns.js';
+import { listDeletedTurns } from './totals.js';
 
 type Statement = ReturnType<Database['prepare']>;
 
@@ -102,8 +102,8 @@ export class RunExport {
       .all() as unknown as DeliveryRow[];
   }
 
-  deletedTurns(): DeletedCount[] {
-    return listDeletedTurns(this.#db);
+  deletedTurns(): TurnCount[] {
+    return listDeletedTurns(this.#db).map(({ subject: _subject, ...count }) => count);
   }
 
   // Rolls the migration back.

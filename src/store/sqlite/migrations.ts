@@ -21,6 +21,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 9, name: 'runs by the end of their id', up: addTails },
   { version: 10, name: 'every session and cancel request has its event; whole deadlines', up: roundDeadlines },
   { version: 11, name: 'small flushes are stored in groups', up: addGroups },
+  { version: 12, name: 'totals and indexes, so that costs do not grow with the number of runs', up: addTotals },
 ];
 
 // The default of session_timeout_sec, for rows whose value cannot be a timeout.
@@ -293,4 +294,108 @@ CREATE TABLE event_groups (
 );
 ALTER TABLE segments ADD COLUMN flushes TEXT;
 `);
+}
+
+// totals has what the metrics show: how many runs, pending questions and deliveries are stored in each state, and the
+// counts of all turns, those of deleted runs included. Triggers maintain it, so a total changes in the transaction of
+// its row, whichever statement changes the row. A damaged count of a turn is left out.
+const TURN_MEASURES = (row: string): string => {
+  const measures = ['units', 'parsed', 'fallbacks'];
+  const counts = measures.map((name) => `SELECT '${name}' AS measure, ${row}.${name} AS count`);
+  return `SELECT 'turns' AS measure, 1 AS count
+    UNION ALL ${counts.join(' UNION ALL ')}
+    UNION ALL SELECT 'warning:' || warning.key, warning.value
+      FROM json_each(iif(json_valid(${row}.warnings_json), ${row}.warnings_json, '{}')) AS warning
+    UNION ALL SELECT 'unknown:' || ${row}.reason_code, 1 WHERE ${row}.completion = 'unknown'`;
+};
+const SOUND_COUNT = `typeof(count) = 'integer' AND count BETWEEN 1 AND 1000000000000`;
+const addToState = (subject: string, state: string, by: number): string =>
+  `INSERT INTO totals (subject, measure, count) VALUES ('${subject}', ${state}, ${by})
+    ON CONFLICT DO UPDATE SET count = count + excluded.count;`;
+
+// Counts the rows of a table by this column. `only`: the states that are counted.
+function createStateTriggers(
+  db: Database,
+  table: string,
+  { column, only }: { readonly column: string; readonly only?: string },
+): void {
+  const when = (row: string): string => (only === undefined ? '' : `WHEN ${row}.${column} IN (${only})`);
+  const where = only === undefined ? '' : `WHERE ${column} IN (${only})`;
+  const changed = `OF ${column} ON ${table} WHEN old.${column} IS NOT new.${column}`;
+  const andOnly = (row: string): string => (only === undefined ? '' : `AND ${row}.${column} IN (${only})`);
+  db.exec(`
+INSERT INTO totals (subject, measure, count) SELECT '${table}', ${column}, COUNT(*) FROM ${table} ${where} GROUP BY 2;
+CREATE TRIGGER ${table}_added AFTER INSERT ON ${table} ${when('new')}
+  BEGIN ${addToState(table, `new.${column}`, 1)} END;
+CREATE TRIGGER ${table}_removed AFTER DELETE ON ${table} ${when('old')}
+  BEGIN ${addToState(table, `old.${column}`, -1)} END;
+CREATE TRIGGER ${table}_entered AFTER UPDATE ${changed} ${andOnly('new')}
+  BEGIN ${addToState(table, `new.${column}`, 1)} END;
+CREATE TRIGGER ${table}_left AFTER UPDATE ${changed} ${andOnly('old')}
+  BEGIN ${addToState(table, `old.${column}`, -1)} END;
+`);
+}
+
+// Each index serves a query that otherwise reads rows in proportion to the number of runs: tests/store/plans.test.ts. A
+// question repeats the engine of its run, so that the questions of one engine are found in their order.
+function addTotals(db: Database): void {
+  db.exec(`
+ALTER TABLE interactions ADD COLUMN engine TEXT;
+UPDATE interactions SET engine = (SELECT engine FROM runs WHERE runs.run_id = interactions.run_id);
+CREATE INDEX run_labels_by_run ON run_labels (run_id);
+CREATE INDEX runs_by_engine ON runs (engine, run_id);
+CREATE INDEX runs_by_status_and_engine ON runs (status, engine, run_id);
+DROP INDEX runs_by_home;
+CREATE INDEX runs_by_home ON runs (home, run_id);
+CREATE INDEX runs_ended ON runs (updated_at, run_id) WHERE status IN ('succeeded', 'failed', 'canceled');
+CREATE INDEX runs_at_work_by_home ON runs (home, run_id) WHERE status IN ('queued', 'running', 'waiting_user');
+DROP INDEX pending_by_age;
+CREATE INDEX pending_by_age ON interactions (asked_at, interaction_id, due_at, run_id) WHERE state = 'pending';
+CREATE INDEX pending_by_engine ON interactions (engine, asked_at, interaction_id, due_at, run_id)
+  WHERE state = 'pending';
+CREATE INDEX pending_by_due ON interactions (due_at) WHERE state = 'pending';
+DROP INDEX deliveries_due;
+CREATE INDEX deliveries_due ON deliveries (hook, next_at, delivery_id) WHERE state = 'pending';
+CREATE INDEX deliveries_by_run ON deliveries (run_id);
+CREATE TABLE totals (
+  subject TEXT NOT NULL,
+  engine TEXT NOT NULL DEFAULT '',
+  profile TEXT NOT NULL DEFAULT '',
+  measure TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (subject, engine, profile, measure)
+) WITHOUT ROWID;
+CREATE TRIGGER turns_added AFTER INSERT ON turns BEGIN
+  INSERT INTO totals (subject, engine, profile, measure, count)
+    SELECT 'turns', new.engine, new.profile, measure, count FROM (${TURN_MEASURES('new')}) WHERE ${SOUND_COUNT}
+    ON CONFLICT DO UPDATE SET count = count + excluded.count;
+END;
+INSERT INTO totals (subject, engine, profile, measure, count)
+  SELECT 'turns', engine, profile, measure, count FROM deleted_turns
+    WHERE typeof(count) = 'integer' AND count BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER};
+DROP TABLE deleted_turns;
+INSERT INTO totals (subject, engine, profile, measure, count)
+  SELECT 'turns', engine, profile, measure, SUM(count)
+  FROM (${storedMeasures()}) WHERE ${SOUND_COUNT} GROUP BY engine, profile, measure
+  ON CONFLICT DO UPDATE SET count = count + excluded.count;
+`);
+  createStateTriggers(db, 'runs', { column: 'status' });
+  createStateTriggers(db, 'interactions', { column: 'state', only: `'pending'` });
+  createStateTriggers(db, 'deliveries', { column: 'state' });
+}
+
+const selectMeasure = (measure: string, count: string, rest = ''): string =>
+  `SELECT engine, profile, ${measure} AS measure, ${count} AS count FROM turns ${rest}`;
+
+function storedMeasures(): string {
+  return [
+    selectMeasure(`'turns'`, '1'),
+    ...['units', 'parsed', 'fallbacks'].map((name) => selectMeasure(`'${name}'`, name)),
+    selectMeasure(
+      `'warning:' || warning.key`,
+      'warning.value',
+      `, json_each(iif(json_valid(warnings_json), warnings_json, '{}')) AS warning`,
+    ),
+    selectMeasure(`'unknown:' || reason_code`, '1', `WHERE completion = 'unknown'`),
+  ].join(' UNION ALL ');
 }

@@ -1,6 +1,6 @@
 // The store in one SQLite file. Reads are synchronous; writes of one event-loop tick are committed together.
 import type { EngineSessionHandle } from '../../run/session-handle.js';
-import { STATES, type RunState } from '../../run/statechart.js';
+import type { RunState } from '../../run/statechart.js';
 import type { Message } from '../../kernel/message.js';
 import { invariant } from '../../kernel/invariant.js';
 import {
@@ -13,8 +13,9 @@ import {
   type DeleteRunOptions,
   type Delivery,
   type DeliveryOutcome,
+  type EndedFilter,
+  type EndedRun,
   type InteractionRecord,
-  type JournalFlush,
   type JournalHeads,
   type Lines,
   type NewRun,
@@ -28,12 +29,22 @@ import {
   type SegmentRange,
   type Store,
 } from '../store.js';
-import { rowsOf, type RowChanges } from '../row-changes.js';
-import { prepareAppend, type AppendJournal } from './append-journal.js';
+import { changesRows, rowsOf } from '../row-changes.js';
+import { prepareAppend, sizeOf, type AppendJournal } from './append-journal.js';
 import { countDeliveries, insertDelivery, nextDelivery, nextDeliveryAt, finishDelivery } from './deliveries.js';
-import { listByPrefix, listByTail, listPending, listRunIds, nextDecision, selectRunRows } from './list-rows.js';
+import {
+  listByPrefix,
+  listByTail,
+  listEnded,
+  listPending,
+  listQueued,
+  listRunIds,
+  nextDecision,
+  selectRunRows,
+} from './list-rows.js';
 import { SqliteSummaries } from './list-summaries.js';
 import type { SalvagedRun } from '../salvage.js';
+import { readState, toRunCounts, type WrongTotal } from '../totals.js';
 import type { Database, Statement } from './open-database.js';
 import {
   listSegments,
@@ -49,6 +60,7 @@ import { toHandle, toRun, type RunRow } from '../rows.js';
 import { KEY_OF_ANSWER, NEWEST_FIRST, listInteractions, loadInteraction } from './read-interactions.js';
 import { salvageRun } from './salvage-run.js';
 import { insertTurn, sumTurns } from './turn-counts.js';
+import { compareTotals, countPending, readStates, recountTotals } from './totals.js';
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
@@ -56,10 +68,17 @@ import type { Checkpoints } from './commits/checkpoints.js';
 import type { LogSync } from './commits/log-sync.js';
 import type { CheckFiles } from './commits/watch-files.js';
 import { Writes } from './commits/writes.js';
-import { findAtWork, findAtWorkIn, findInHome } from './find-runs.js';
+import { findAtWork, findAtWorkIn, findInHome, isKnown } from './find-runs.js';
 import { insertRun } from './create-run.js';
 import { deleteRun } from './delete-run.js';
-import { insertInteraction, resolveInteraction, setColumns, setHandle } from './change-rows.js';
+import {
+  hasStarting,
+  insertInteraction,
+  releaseStarting,
+  resolveInteraction,
+  setColumns,
+  setHandle,
+} from './change-rows.js';
 
 type StateRow = Pick<
   RunRow,
@@ -135,9 +154,7 @@ export class SqliteStore implements Store {
             run: this.#toRun(known),
             sameRequest: known.request_digest === run.request_digest,
           };
-        const { queued } = this.#db.prepare(`SELECT COUNT(*) AS queued FROM runs WHERE status = 'queued'`).get() as {
-          queued: number;
-        };
+        const queued = readState(readStates(this.#db, 'runs'), 'queued');
         if (queued >= run.queue_limit) return { created: false, reason: 'queue_full', queued };
         const by = run.handle && findAtWorkIn(this.#db, run.handle.home);
         if (by) return { created: false, reason: 'session_in_use', by };
@@ -146,12 +163,8 @@ export class SqliteStore implements Store {
       },
       ({ created }, ms) =>
         created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }),
-      { bytes: bytesOf(run.journal) },
+      { bytes: sizeOf(run.journal) },
     );
-  }
-
-  #isKnown(requestId: string): boolean {
-    return this.#db.prepare('SELECT 1 FROM runs WHERE request_id = ?').get(requestId) !== undefined;
   }
 
   #insertRun(run: NewRun): void {
@@ -192,7 +205,7 @@ export class SqliteStore implements Store {
         const heads = lines ? this.#append(runId, head, lines) : head;
         this.#setHeads(runId, heads, now);
         for (const delivery of deliveries) insertDelivery(this.#db, delivery, { runId, heads, now });
-        isCreated = create !== undefined && run.cancel_requested_json === null && !this.#isKnown(create.request_id);
+        isCreated = create !== undefined && run.cancel_requested_json === null && !isKnown(this.#db, create.request_id);
         if (create && isCreated) this.#insertRun(create);
         return { committed: true, heads };
       },
@@ -210,7 +223,7 @@ export class SqliteStore implements Store {
         if (create && isCreated)
           this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
       },
-      { bytes: bytesOf(lines) + bytesOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0) },
+      { bytes: sizeOf(lines) + sizeOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0) },
     );
   }
 
@@ -222,7 +235,7 @@ export class SqliteStore implements Store {
         if (committed) this.#tell({ run_id: runId, journal: lines, status: reached, origin: 'here', ms });
         this.#mergeSoon();
       },
-      { bytes: bytesOf(lines), later: true },
+      { bytes: sizeOf(lines), later: true },
     );
   }
 
@@ -331,6 +344,10 @@ export class SqliteStore implements Store {
     return listRunIds(this.#db, filter);
   }
 
+  async listEnded(filter: EndedFilter): Promise<EndedRun[]> {
+    return listEnded(this.#db, filter);
+  }
+
   async listByTail(tails: readonly string[]): Promise<string[]> {
     return listByTail(this.#db, tails);
   }
@@ -340,22 +357,11 @@ export class SqliteStore implements Store {
   }
 
   async countRuns(): Promise<Record<RunState, number>> {
-    const rows = this.#db.prepare('SELECT status, COUNT(*) AS runs FROM runs GROUP BY status').all() as unknown as {
-      status: RunState;
-      runs: number;
-    }[];
-    return Object.fromEntries(
-      STATES.map((state) => [state, rows.find(({ status }) => status === state)?.runs ?? 0]),
-    ) as Record<RunState, number>;
+    return toRunCounts(readStates(this.#db, 'runs'));
   }
 
   async countPending(now: number): Promise<{ pending: number; overdue: number }> {
-    return this.#db
-      .prepare(
-        `SELECT COUNT(*) AS pending, COUNT(*) FILTER (WHERE due_at < ?) AS overdue FROM interactions
-          WHERE state = 'pending'`,
-      )
-      .get(now) as { pending: number; overdue: number };
+    return countPending(this.#db, now);
   }
 
   async loadHandle(requestId: string): Promise<EngineSessionHandle | null> {
@@ -394,11 +400,7 @@ export class SqliteStore implements Store {
   }
 
   async listQueued(limit: number): Promise<string[]> {
-    return (
-      this.#db
-        .prepare(`SELECT run_id FROM runs WHERE status = 'queued' ORDER BY queued_at, run_id LIMIT ?`)
-        .all(limit) as { run_id: string }[]
-    ).map((row) => row.run_id);
+    return listQueued(this.#db, limit);
   }
 
   markStarting(runId: string): Promise<void> {
@@ -408,9 +410,7 @@ export class SqliteStore implements Store {
   }
 
   async releaseStarts(): Promise<void> {
-    const marked = this.#db.prepare(`SELECT 1 FROM runs WHERE at_work = 1 AND status = 'queued' LIMIT 1`).get();
-    if (marked)
-      await this.writes.add(() => this.#db.exec(`UPDATE runs SET at_work = 0 WHERE at_work = 1 AND status = 'queued'`));
+    if (hasStarting(this.#db)) await this.writes.add(() => releaseStarting(this.#db));
   }
 
   async countCrashes(): Promise<void> {
@@ -461,21 +461,18 @@ export class SqliteStore implements Store {
     return sumTurns(this.#db, runId);
   }
 
+  async findWrongTotals(): Promise<WrongTotal[]> {
+    return compareTotals(this.#db);
+  }
+
+  recountTotals(): Promise<void> {
+    return this.writes.add(() => recountTotals(this.#db));
+  }
+
   async close(): Promise<void> {
     await this.writes.drain();
     await this.#checkpoints?.close();
     this.#log?.close();
     this.#db.close();
   }
-}
-
-function bytesOf(journal: JournalFlush | undefined): number {
-  return (journal?.rasp.bytes.length ?? 0) + (journal?.fcmp?.bytes.length ?? 0);
-}
-
-// An edge that leads back to the same state changes no row.
-function changesRows(rows: RowChanges | null): boolean {
-  if (rows === null) return false;
-  const { run, handle, asked, resolved, turn } = rows;
-  return Object.keys(run).length > 0 || [handle, asked, resolved, turn].some((change) => change !== null);
 }

@@ -286,6 +286,109 @@ const EVENT_FOR_EACH_ROW = `
 ALTER TABLE parley.hosts ADD CONSTRAINT hosts_write_an_event_for_each_row CHECK (generation >= 4) NOT VALID;
 `;
 
+// More than any turn counts: a larger count is damaged and left out.
+const MOST_COUNTED = 1_000_000_000_000;
+// A larger sum is damaged. It stays damaged without an overflow.
+const MOST_SUMMED = 2 ** 62;
+const FOLDED_AFTER = 256;
+const FOLDED_AT_ONCE = 10_000;
+
+const countStates = (table: string, column: string, only = ''): string => {
+  const counted = (row: string): string => (only === '' ? 'true' : `${row}.${column} = ${only}`);
+  const change = (row: string, by: number): string =>
+    `INSERT INTO parley.totals (subject, measure, count) VALUES ('${table}', ${row}.${column}, ${by});`;
+  return `
+INSERT INTO parley.totals (subject, measure, count)
+  SELECT '${table}', ${column}, count(*) FROM parley.${table} WHERE ${counted(table)} GROUP BY 2;
+CREATE FUNCTION parley.count_${table}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP <> 'DELETE' AND ${counted('NEW')} THEN ${change('NEW', 1)} END IF;
+  IF TG_OP <> 'INSERT' AND ${counted('OLD')} THEN ${change('OLD', -1)} END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER ${table}_added_or_removed AFTER INSERT OR DELETE ON parley.${table}
+  FOR EACH ROW EXECUTE FUNCTION parley.count_${table}();
+CREATE TRIGGER ${table}_changed AFTER UPDATE OF ${column} ON parley.${table}
+  FOR EACH ROW WHEN (OLD.${column} IS DISTINCT FROM NEW.${column}) EXECUTE FUNCTION parley.count_${table}();
+`;
+};
+
+// totals has what the metrics show: how many runs, pending questions and deliveries are stored in each state, and the
+// counts of all turns, those of deleted runs included. A total is the sum of its rows. Triggers add a row for each
+// change, in the transaction of the change, and no transaction waits for another: with one row per total, all changes
+// of all hosts would wait for its lock, each for the disk of the one before. Every FOLDED_AFTER rows, the transaction
+// that adds the row replaces all rows that nobody else is replacing by their sums, so there are always few of them.
+//
+// The indexes serve queries that otherwise read rows in proportion to the number of runs. A question repeats the engine
+// of its run, so that the questions of one engine are found in their order.
+const TOTALS = `
+ALTER TABLE parley.interactions ADD COLUMN engine text COLLATE "C";
+UPDATE parley.interactions SET engine = (SELECT engine FROM parley.runs WHERE runs.run_id = interactions.run_id);
+CREATE INDEX runs_by_engine ON parley.runs (engine, run_id);
+CREATE INDEX runs_by_status_and_engine ON parley.runs (status, engine, run_id);
+CREATE INDEX runs_ended ON parley.runs (updated_at, run_id) WHERE status IN ('succeeded', 'failed', 'canceled');
+CREATE INDEX runs_at_work_by_home ON parley.runs USING hash (home)
+  WHERE status IN ('queued', 'running', 'waiting_user');
+DROP INDEX parley.runs_by_cwd;
+CREATE INDEX runs_by_cwd ON parley.runs USING hash (cwd) WHERE status IN ('queued', 'running', 'waiting_user');
+CREATE INDEX pending_by_engine ON parley.interactions (engine, asked_at, interaction_id) WHERE state = 'pending';
+CREATE INDEX pending_by_due ON parley.interactions (due_at) WHERE state = 'pending';
+CREATE INDEX deliveries_by_run ON parley.deliveries (run_id);
+CREATE TABLE parley.totals (
+  entry_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  subject text COLLATE "C" NOT NULL,
+  engine text COLLATE "C" NOT NULL DEFAULT '',
+  profile text COLLATE "C" NOT NULL DEFAULT '',
+  measure text COLLATE "C" NOT NULL,
+  count bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+CREATE FUNCTION parley.fold_totals() RETURNS void LANGUAGE sql AS $$
+  WITH folded AS (
+    DELETE FROM parley.totals WHERE entry_id = ANY(ARRAY(
+      SELECT entry_id FROM parley.totals ORDER BY entry_id LIMIT ${FOLDED_AT_ONCE} FOR UPDATE SKIP LOCKED))
+    RETURNING subject, engine, profile, measure, count
+  )
+  INSERT INTO parley.totals (subject, engine, profile, measure, count)
+  SELECT subject, engine, profile, measure, LEAST(sum(count), ${MOST_SUMMED})::bigint FROM folded
+  GROUP BY subject, engine, profile, measure HAVING sum(count) <> 0
+$$;
+CREATE FUNCTION parley.fold_totals_now() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM parley.fold_totals();
+  RETURN NULL;
+END $$;
+CREATE TRIGGER totals_folded AFTER INSERT ON parley.totals
+  FOR EACH ROW WHEN (NEW.entry_id % ${FOLDED_AFTER} = 0 AND pg_trigger_depth() < 2)
+  EXECUTE FUNCTION parley.fold_totals_now();
+CREATE FUNCTION parley.measures_of(turn parley.turns) RETURNS TABLE (measure text,
+  count bigint) LANGUAGE sql STABLE AS $$
+  SELECT * FROM (
+    VALUES ('turns', 1::bigint), ('units', turn.units), ('parsed', turn.parsed), ('fallbacks', turn.fallbacks)
+    UNION ALL SELECT 'warning:' || warning.name, warning.count FROM parley.count_warnings(turn.warnings_json) AS warning
+    UNION ALL SELECT 'unknown:' || turn.reason_code, 1 WHERE turn.completion = 'unknown'
+  ) AS each (measure, count) WHERE count BETWEEN 1 AND ${MOST_COUNTED}
+$$;
+CREATE FUNCTION parley.count_turns() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO parley.totals (subject, engine, profile, measure, count)
+    SELECT 'turns', NEW.engine, NEW.profile, each.measure, each.count FROM parley.measures_of(NEW) AS each;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER turns_added AFTER INSERT ON parley.turns FOR EACH ROW EXECUTE FUNCTION parley.count_turns();
+INSERT INTO parley.totals (subject, engine, profile, measure, count)
+  SELECT 'turns', engine, profile, measure, LEAST(count, ${MOST_SUMMED}) FROM parley.deleted_turns;
+DROP TABLE parley.deleted_turns;
+INSERT INTO parley.totals (subject, engine, profile, measure, count)
+  SELECT 'turns', engine, profile, each.measure, sum(each.count)
+  FROM parley.turns, LATERAL parley.measures_of(turns) AS each GROUP BY engine, profile, each.measure;
+${countStates('runs', 'status')}
+${countStates('interactions', 'state', `'pending'`)}
+${countStates('deliveries', 'state')}
+SELECT parley.fold_totals();
+ALTER TABLE parley.hosts DROP CONSTRAINT hosts_write_an_event_for_each_row;
+ALTER TABLE parley.hosts ADD CONSTRAINT hosts_read_totals CHECK (generation >= 5) NOT VALID;
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
   { version: 2, name: 'browser sessions, sign-in codes, token uses and the administrative journal', sql: ACCESS },
@@ -294,4 +397,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'runs by the end of their id', sql: TAILS },
   { version: 6, name: 'hashes of tokens and public keys instead of a secret', sql: HASHES_ONLY },
   { version: 7, name: 'every session and cancel request has its event', sql: EVENT_FOR_EACH_ROW },
+  { version: 8, name: 'totals and indexes, so that costs do not grow with the number of runs', sql: TOTALS },
 ];

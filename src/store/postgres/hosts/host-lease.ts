@@ -45,8 +45,8 @@ export interface HostLease {
 
 // Raised when hosts of the version before must not work beside those of this one, together with a migration that makes
 // the database refuse to register them, also a host that was started before the migration. Generations 2 and 3 added
-// columns without a default (this one; token_sha256 and public_key), generation 4 a constraint on this column.
-const GENERATION = 4;
+// columns without a default (this one; token_sha256 and public_key), generations 4 and 5 a constraint on this column.
+const GENERATION = 5;
 
 // A condition: the host with this id (an SQL expression) has a valid lease.
 export const isAlive = (host: string) =>
