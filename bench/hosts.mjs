@@ -1,6 +1,7 @@
 // How the notifications between hosts of one PostgreSQL grow with their number: light hosts, which only have a store
-// and its lease. Each has a run that stores ten events ten times a second, and readers of five runs of other hosts. With
-// one channel for all, as in earlier versions, each host would get the notifications of all others: that is computed.
+// and its lease. Each has a run that stores ten events ten times a second, and readers of five runs of other hosts.
+// With one channel for all, as in earlier versions, each host would get the notifications of all others: that is
+// computed.
 import { setTimeout as pause } from 'node:timers/promises';
 import { stateOf } from '../dist/journal/run-state.js';
 import { registerHost } from '../dist/store/postgres/hosts/host-lease.js';

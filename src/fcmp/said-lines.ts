@@ -1,6 +1,6 @@
 // The lines that the assistant has said in this attempt, to detect an echo. Indexed only at the first lookup: most
-// turns print no raw line at all. Until then, the text is in an array of numbers, not in strings: hundreds of runs would
-// keep millions of short strings, which the garbage collector copies and visits again and again.
+// turns print no raw line at all. Until then, the text is in an array of numbers, not in strings: hundreds of runs
+// would keep millions of short strings, which the garbage collector copies and visits again and again.
 
 // Enough for any real echo. Later text is not remembered, so an echo of it is shown.
 const MAX_CHARS = 1024 * 1024;

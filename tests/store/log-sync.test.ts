@@ -317,7 +317,7 @@ describe('merges', () => {
     expect(await storedOf(new SqliteStore(kept, loadGroups(kept)), run)).toBe(last + 1);
   });
 
-  test('after a failed sync of a merge, nothing is missing, nothing is there twice, and the run continues', async () => {
+  test('after a failed sync of a merge, nothing is missing or doubled, and the run continues', async () => {
     const log = new HeldLog();
     const { db, store, run, last, append: add, stored } = await mergeBegins(log);
     log.failHere = EIO;
