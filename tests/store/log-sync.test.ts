@@ -291,9 +291,6 @@ describe('merges', () => {
     return { ...rest, rasp: { ...rasp, bytes: Buffer.from(filled) } };
   }
 
-  const segments = (db: Database): unknown =>
-    db.prepare(`SELECT COUNT(*) AS merged FROM segments WHERE flushes IS NOT NULL`).get();
-
   test('another thread syncs a merge; meanwhile readers have every event once and no write joins it', async () => {
     const log = new HeldLog();
     const { db, store, run, last, append: add } = await mergeBegins(log);
@@ -413,3 +410,7 @@ test('after a power cut at any moment, everything acknowledged is there', { time
     after.close();
   }
 });
+
+function segments(db: Database): unknown {
+  return db.prepare(`SELECT COUNT(*) AS merged FROM segments WHERE flushes IS NOT NULL`).get();
+}

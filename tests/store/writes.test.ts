@@ -190,8 +190,16 @@ test('a write that must be alone shares its transaction with no other', async ()
     );
   await Promise.all([add('a', false), add('b', false), add('c', true), add('d', true), add('e', false)]);
   expect(order).toEqual([
-    ...['write a', 'write b', 'done a', 'done b'],
-    ...['write c', 'done c', 'write d', 'done d', 'write e', 'done e'],
+    'write a',
+    'write b',
+    'done a',
+    'done b',
+    'write c',
+    'done c',
+    'write d',
+    'done d',
+    'write e',
+    'done e',
   ]);
   expect(commits()).toBe(4);
 });
