@@ -31,27 +31,35 @@ const PROGRAMS = [
   'tests/store/checkpoints.test.ts',
 ];
 
-// Long forms: seeded searches, floods, planted repositories, large runs, deadlines that burn CPU time, and faults of
-// several hosts, which wait for leases to expire. `npm run test:long` and `.ci/run` run them, `npm test` does not.
+// Long forms: seeded searches, floods, planted repositories, large runs, databases of every earlier version, deadlines
+// that burn CPU time, and several hosts, which wait for leases to expire. `npm run test:long` and `.ci/run` run them, `npm test` does not.
 // `npm run torture` runs some of them for longer.
 const LONG = [
   'tests/torture/**/*.test.ts',
   'tests/fuzz/**/*.test.ts',
+  'tests/security/data-directory.test.ts',
   'tests/slow/bounded-memory.test.ts',
+  'tests/slow/cli/chinese.test.ts',
+  'tests/slow/cli/mistakes.test.ts',
   'tests/slow/cli/survival.test.ts',
   'tests/slow/crash.test.ts',
+  'tests/slow/damaged-rows.test.ts',
   'tests/slow/large-runs.test.ts',
   'tests/slow/lost-files.test.ts',
   'tests/slow/model.test.ts',
   'tests/slow/schema-deadlines.test.ts',
   'tests/slow/soak.test.ts',
+  'tests/slow/service/hostile.test.ts',
+  'tests/slow/service/limits.test.ts',
   'tests/slow/service/survival.test.ts',
   'tests/slow/service/unread-bytes.test.ts',
+  'tests/slow/upgrade.test.ts',
   'tests/security/hostile-load.test.ts',
   'tests/security/planted-repository.test.ts',
   'tests/postgres/access.test.ts',
   'tests/postgres/damaged.test.ts',
   'tests/postgres/files.test.ts',
+  'tests/postgres/hosts.test.ts',
   'tests/postgres/import.test.ts',
   'tests/postgres/outage.test.ts',
   'tests/postgres/planted-repository.test.ts',

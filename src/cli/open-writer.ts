@@ -111,6 +111,7 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
       recovery: settings.recovery,
       residents: { parkAfterMs: settings.sessions.park_after_sec * 1000, max: settings.sessions.max_resident },
       runsTurns,
+      recoversBeside: serves,
       onFailure: toFailureCallback(log),
     });
     // Probes the engines early, so that the first runs need not.

@@ -41,6 +41,7 @@ export type RequestErrorCode =
   | "REPLY_CONFLICT"
   | "APPROVAL_INVALID"
   | "RUN_NOT_ENDED"
+  | "RUN_RECOVERING"
   | "NO_SESSION"
   | "FORK_UNSUPPORTED"
   | "QUEUE_FULL"
@@ -239,6 +240,7 @@ export const REQUEST_MESSAGES = {
   "RUN_NOT_ENDED.delete": "Run {run} has not ended. Cancel it first: parley cancel {run}",
   "RUN_NOT_ENDED.continue": "Run {run} is {status}: only an ended run can be continued or retried. Answer it if it waits (parley reply {run}), wait until it has ended, or cancel it.",
   "RUN_NOT_ENDED.import": "Runs in {path} have not ended: {runs}. End them first, without PARLEY_DATABASE_URL: parley ls --status running, parley ls --status queued",
+  "RUN_RECOVERING": "Run {run} was interrupted and is being recovered. Try again when it has ended, or cancel it: parley cancel {run}",
   "NO_SESSION.fork": "Run {run} has no stored session that could be copied. Create a new run instead.",
   "NO_SESSION.continue": "Run {run} has no stored session, so it cannot be continued. Repeat it: parley retry {run}",
   "FORK_UNSUPPORTED": "{engine} cannot start from a copy of a conversation. Continue an ended run instead: parley continue {run} \"…\"",
@@ -538,6 +540,7 @@ export const HTTP_STATUS = {
   "REPLY_CONFLICT": 409,
   "APPROVAL_INVALID": 400,
   "RUN_NOT_ENDED": 409,
+  "RUN_RECOVERING": 409,
   "NO_SESSION": 409,
   "FORK_UNSUPPORTED": 409,
   "QUEUE_FULL": 429,

@@ -136,6 +136,7 @@ export const REQUEST_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof REQUES
   "RUN_NOT_ENDED.delete": "运行 {run} 尚未结束。请先取消：parley cancel {run}",
   "RUN_NOT_ENDED.continue": "运行 {run} 的状态是 {status}：只有已结束的运行才能继续或重试。如果它在等待，请回答（parley reply {run}）；否则等它结束，或取消它。",
   "RUN_NOT_ENDED.import": "{path} 中有尚未结束的运行：{runs}。请先在不设置 PARLEY_DATABASE_URL 的情况下结束它们：parley ls --status running、parley ls --status queued",
+  "RUN_RECOVERING": "运行 {run} 被中断，正在恢复。请等它结束后再试，或取消它：parley cancel {run}",
   "NO_SESSION.fork": "运行 {run} 没有可复制的会话。请改为新建运行。",
   "NO_SESSION.continue": "运行 {run} 没有保存的会话，无法继续。可以重试：parley retry {run}",
   "FORK_UNSUPPORTED": "{engine} 不支持从对话副本开始。请改为接着已结束的运行继续：parley continue {run} \"…\"",

@@ -62,6 +62,11 @@ export interface RunView {
   readonly digest: string;
   /** The open question; null if the run does not wait. */
   readonly interaction: InteractionView | null;
+  /**
+   * The run was interrupted, and its last output is still to be read: its end is not known yet, so that only `cancel()`
+   * can change it. Absent: no.
+   */
+  readonly recovering?: true;
   /** Descriptions of stored data that is damaged; the affected fields have neutral values. Absent: no damage. */
   readonly damage?: readonly string[];
   /** How the run waits; null: not recorded. Present only if the setting allows runs that need their process. */

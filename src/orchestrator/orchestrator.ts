@@ -16,7 +16,7 @@ import { deleteRun, finishDeletions, type DeletedBy } from '../commands/delete-r
 import { forkRun } from '../commands/fork-run.js';
 import { JournalFiles } from '../journal/journal-files.js';
 import { loadRun } from '../journal/load-run.js';
-import { endOldEngines, recoverOrphans, recoverWaitingRuns } from '../recovery/recover.js';
+import { beginRecovery, endOldEngines, recoverInterrupted, recoverWaitingRuns } from '../recovery/recover.js';
 import { probeEngines } from '../turn/explain-resume.js';
 import { decide, replyToRun, type Reply } from '../commands/reply.js';
 import { endsAtDeadline, failWaiting, PROCESS_LOST, WAITED_TOO_LONG } from '../turn/residents/lost-process.js';
@@ -103,9 +103,9 @@ export class Orchestrator {
     );
     await endOldEngines(deps).catch((error: unknown) => settings.onFailure('', error));
     const orchestrator = new Orchestrator(deps, settings, files);
-    // Without other hosts no process works on the orphans that this start finds, so they are recovered before any turn
-    // starts.
-    if (deps.ownership.pollMs === null) await recoverOrphans(orchestrator.#peers.recovery);
+    // Without other hosts no process works on the orphans that this start finds.
+    if (deps.ownership.pollMs === null) await beginRecovery(orchestrator.#peers.recovery);
+    if (settings.recoversBeside !== true) await recoverInterrupted(orchestrator.#peers.recovery);
     if (deps.mayNeedProcess) await probeEngines(deps);
     orchestrator.#recovering = orchestrator.#recoverLater();
     orchestrator.#peers.start();
@@ -145,21 +145,34 @@ export class Orchestrator {
   }
 
   async reply(runId: string, reply: Reply, actor: Actor | null = null): Promise<RunRecord> {
+    this.#refuseRecovering(runId);
     return this.#change(() => replyToRun(this.#deps, runId, { reply, actor }));
   }
 
   // Creates a run that continues the session of an ended run.
   async continueFrom(runId: string, request: ContinueRequest, actor?: Actor): Promise<RunRecord> {
+    this.#refuseRecovering(runId);
     return this.#change(() => continueRun(this.#deps, runId, { request, actor }));
   }
 
   // Creates a run that starts with a copy of the conversation; the source run is unchanged.
   async fork(runId: string, request: ContinueRequest, actor?: Actor): Promise<RunRecord> {
+    this.#refuseRecovering(runId);
     return this.#change(() => forkRun(this.#deps, runId, { request, actor }));
   }
 
   async retry(runId: string, request: RetryRequest = {}, actor?: Actor): Promise<RunRecord> {
+    this.#refuseRecovering(runId);
     return this.#change(() => retryRun(this.#deps, runId, { request, actor }));
+  }
+
+  // Whether the run was interrupted, and its last output is still to be read. Its end is not known before that.
+  isRecovering(runId: string): boolean {
+    return this.#peers.isRecovering(runId);
+  }
+
+  #refuseRecovering(runId: string): void {
+    if (this.isRecovering(runId)) throw refusal('RUN_RECOVERING', { run: runId });
   }
 
   // Resolves when the run is canceled and no process of its engine is left. Accepted as long as turns are running.
@@ -193,7 +206,8 @@ export class Orchestrator {
   }
 
   // Deletes an ended run with its files.
-  delete(runId: string, by?: DeletedBy): Promise<void> {
+  async delete(runId: string, by?: DeletedBy): Promise<void> {
+    this.#refuseRecovering(runId);
     const isRunHere = this.#controls.has(runId) || this.#residents.has(runId);
     return this.#change(() => deleteRun(this.#deps, runId, { isRunHere, by, onFailure: this.#settings.onFailure }));
   }
@@ -214,14 +228,20 @@ export class Orchestrator {
     return this.#closed ? Promise.resolve() : this.#files.restore(runId);
   }
 
-  // Resolves when every run of the previous process has been checked. Runs can be created and answered before that.
+  // Resolves when every run of the previous process has been ended or checked. Other runs can be created and answered
+  // before that.
   recovered(): Promise<void> {
     return this.#recovering;
   }
 
   async #recoverLater(): Promise<void> {
     const stopped = () => this.#closing.signal.aborted;
-    for (const work of [() => recoverWaitingRuns(this.#peers.recovery), () => this.#files.repair(stopped)])
+    const { recovery } = this.#peers;
+    for (const work of [
+      () => recoverInterrupted(recovery).finally(() => this.#wake()),
+      () => recoverWaitingRuns(recovery),
+      () => this.#files.repair(stopped),
+    ])
       await work().catch((error: unknown) => this.#settings.onFailure('', error));
   }
 

@@ -43,6 +43,7 @@ export class PeerWork {
   // The latest recovery of an orphan, for each run.
   readonly #ending = new Map<string, Promise<void>>();
   readonly #leftovers: Leftovers;
+  readonly #recovering = new Set<string>();
   #isWriting = false;
 
   constructor(options: PeerWorkOptions) {
@@ -66,10 +67,16 @@ export class PeerWork {
       settings,
       journalFiles,
       isRunHere: (runId) => controls.has(runId),
+      recovering: this.#recovering,
       exclusively: (runId, work) => this.#exclusively(runId, work),
       signal: this.#closing.signal,
       onFailure,
     };
+  }
+
+  // Whether the run was interrupted and this process has still to end it.
+  isRecovering(runId: string): boolean {
+    return this.#recovering.has(runId);
   }
 
   async #exclusively<T>(runId: string, work: () => Promise<T>): Promise<T> {

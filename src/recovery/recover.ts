@@ -1,6 +1,7 @@
 // Recovers runs whose host stopped, crashed or lost its lease (orphans). Reads the rest of a running run's output from
 // its logs and then fails it; waiting runs stay answerable. Ownership decides which runs are orphans. A single host
-// recovers once, before it serves; hosts that share a store recover repeatedly.
+// recovers once: a server ends interrupted turns while it already serves, because their output may be large. Hosts that
+// share a store recover repeatedly.
 import type { OnFailure } from '../kernel/log.js';
 import { unlessDamaged } from '../kernel/stored-json.js';
 import { endLeftovers } from '../process/end-leftovers.js';
@@ -27,6 +28,9 @@ export interface RecoverySettings {
 }
 
 const GRACE_MS = 2000;
+// Waiting runs that are checked together: their events share a transaction.
+const CHECKED_AT_ONCE = 50;
+const FAILED_AT_ONCE = 50;
 const MOST_STRANDED = 100;
 
 const FILES_GONE = runError('SESSION_RESUME_FAILED.files_offline');
@@ -40,6 +44,8 @@ export interface RecoveryWork {
   readonly journalFiles: Pick<JournalFiles, 'write'>;
   // Whether a turn of the run is running in this process.
   readonly isRunHere: (runId: string) => boolean;
+  // Interrupted runs that are not ended yet. Callers show them as recovering.
+  readonly recovering: Set<string>;
   // Runs one piece of work per run at a time: recovery and cancels must not end the same orphan together.
   readonly exclusively: <T>(runId: string, work: () => Promise<T>) => Promise<T>;
   readonly signal: AbortSignal;
@@ -60,26 +66,46 @@ export async function endOldEngines({
   if (marks.size > 0) await endLeftovers((mark) => marks.has(mark), { graceMs: GRACE_MS, timers });
 }
 
-// Reports a run that cannot be recovered and continues with the others.
 export async function recoverOrphans(work: RecoveryWork): Promise<void> {
-  const { deps, settings, signal, onFailure } = work;
+  await beginRecovery(work);
+  await recoverInterrupted(work);
+}
+
+// The part that must be done before any turn starts: it lists the interrupted runs and fails queued ones. Reports a run
+// that cannot be recovered and continues with the others.
+export async function beginRecovery(work: RecoveryWork): Promise<void> {
+  const { deps, settings, signal, recovering, onFailure } = work;
   await deps.store.countCrashes();
-  for await (const run of orphans(work, 'running'))
-    await recoverRunning(work, run).catch((error: unknown) => onFailure(run.run_id, error));
+  for (const runId of await deps.ownership.listOrphans('running')) if (!work.isRunHere(runId)) recovering.add(runId);
   if (settings.queued === 'fail')
-    for await (const run of orphans(work, 'queued'))
-      await failQueued(work, run).catch((error: unknown) => onFailure(run.run_id, error));
+    for await (const runs of inGroups(orphans(work, 'queued'), FAILED_AT_ONCE))
+      await Promise.all(
+        runs.map((run) => failQueued(work, run).catch((error: unknown) => onFailure(run.run_id, error))),
+      );
   for (const { run_id: runId, hasSite } of signal.aborted ? [] : await deps.files.listStranded(MOST_STRANDED))
     await failStranded(deps, runId, hasSite ? FILES_GONE : PATHS_GONE).catch((error: unknown) =>
       onFailure(runId, error),
     );
 }
 
+// Ends the interrupted runs, one after the other: each may have a large output to read.
+export async function recoverInterrupted(work: RecoveryWork): Promise<void> {
+  for (const runId of work.recovering) {
+    if (work.signal.aborted) return;
+    await recoverRunning(work, runId).catch((error: unknown) => {
+      if (!work.signal.aborted) work.onFailure(runId, error);
+    });
+    work.recovering.delete(runId);
+  }
+}
+
 // Checks waiting runs while the host already serves: they can be answered at once, and there may be thousands. A run
 // that is answered first needs no check. A run whose session cannot be looked up stays as it is.
 export async function recoverWaitingRuns(work: RecoveryWork): Promise<void> {
-  for await (const run of orphans(work, 'waiting_user')) {
-    await recoverWaiting(work.deps, run).catch((error: unknown) => work.onFailure(run.run_id, error));
+  for await (const runs of inGroups(orphans(work, 'waiting_user'), CHECKED_AT_ONCE)) {
+    await Promise.all(
+      runs.map((run) => recoverWaiting(work.deps, run).catch((error: unknown) => work.onFailure(run.run_id, error))),
+    );
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -105,7 +131,7 @@ function unlessLost(error: unknown): void {
   if (!(error instanceof LostRunError)) throw error;
 }
 
-async function recoverRunning(work: RecoveryWork, { run_id: runId }: RunRecord): Promise<void> {
+async function recoverRunning(work: RecoveryWork, runId: string): Promise<void> {
   return work.exclusively(runId, async () => {
     const taken = await takeOver(work, await work.deps.store.loadRun(runId));
     if (taken) await endOrphan(work, taken);
@@ -128,9 +154,11 @@ async function endOrphan(work: RecoveryWork, taken: RunRecord): Promise<void> {
             event: 'restart.reconcile_failed',
             error: explainInterruption(taken, isHere ? 'running' : 'logs_elsewhere'),
           },
+      work.signal,
     );
   } catch (error) {
-    if (error instanceof LostRunError) return;
+    // The next start recovers the run.
+    if (error instanceof LostRunError || work.signal.aborted) return;
     onFailure(runId, error);
     await endUnread(deps, runId);
   }
@@ -171,8 +199,8 @@ async function takeOver(
   return taken;
 }
 
-async function endTaken(deps: EndDeps, run: RunRecord, ending: Ending): Promise<void> {
-  if (await deps.files.isHere(run.run_id)) await endFromLogs(deps, run, ending);
+async function endTaken(deps: EndDeps, run: RunRecord, ending: Ending, signal?: AbortSignal): Promise<void> {
+  if (await deps.files.isHere(run.run_id)) await endFromLogs(deps, run, ending, signal);
   else await endWithoutLogs(deps, run, ending);
 }
 
@@ -224,4 +252,15 @@ async function* orphans(
     const run = isRunHere(id) ? null : await unlessDamaged(store.loadRun(id), (damage) => onFailure(id, damage));
     if (run?.status === state && !isRunHere(id)) yield run;
   }
+}
+
+async function* inGroups<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
+  let group: T[] = [];
+  for await (const item of items) {
+    group.push(item);
+    if (group.length < size) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
 }

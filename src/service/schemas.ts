@@ -144,6 +144,14 @@ export const runView = z
     fcmp_seq: z.int().min(0),
     digest: z.string(),
     interaction: interactionView.nullable(),
+    recovering: z
+      .literal(true)
+      .optional()
+      .meta({
+        description:
+          'The run was interrupted, and its last output is still to be read: its end is not known yet, so that only a ' +
+          'cancel can change it. Absent: no.',
+      }),
     damage: z.array(z.string()).min(1).optional().meta({
       description: 'Descriptions of damaged stored data; the affected fields have neutral values. Absent: no damage.',
     }),

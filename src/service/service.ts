@@ -189,7 +189,8 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
     return deps.verify(runId, signal, onProgress);
   }, limits.checks);
   const inbox = new InboxFeed(deps.store, deps.clock);
-  const runFeed = new RunFeed(deps.store, deps.clock, deps.contract);
+  const isRecovering = (runId: string): boolean => deps.orchestrator.isRecovering(runId);
+  const runFeed = new RunFeed({ store: deps.store, clock: deps.clock, isRecovering }, deps.contract);
   const metrics = createMetrics(deps, streams);
   app.addHook('onResponse', async (request, reply) => {
     metrics.answered({

@@ -7,7 +7,7 @@ import { buildHandle, createTurnParser, findEngine } from '../engines/registry.j
 import { newMemory, type ReaderMemory } from '../engines/turn-parser.js';
 import { ConversationFold, foldInputOf } from '../fcmp/fold.js';
 import { asString } from '../kernel/json.js';
-import { draft, ORCHESTRATOR, type ByteRange, type RaspDraft } from '../rasp/draft.js';
+import { draft, ORCHESTRATOR, type RaspDraft } from '../rasp/draft.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { NO_FACTS } from '../run/guards.js';
 import { withUnanswered } from '../run/judge-completion.js';
@@ -21,6 +21,7 @@ import { everyEvent } from '../journal/every-event.js';
 import { summariseParser } from './parser-summary.js';
 import { runFolder } from '../journal/run-folder.js';
 import { isSessionThere } from './session-there.js';
+import { StoredReports } from './stored-reports.js';
 import { endsIn, LOG_BEGIN, logsOf, readLog, type LogEnds, type LogPaths } from '../journal/turn-logs.js';
 import { TurnWriter } from './turn-writer.js';
 
@@ -30,15 +31,23 @@ export type Ending =
 
 export type EndDeps = ApplyDeps & Pick<OrchestratorDeps, 'timers' | 'runtime'>;
 
-export async function endFromLogs(deps: EndDeps, run: RunRecord, ending: Ending): Promise<Applied> {
-  const { reports, fold, version, at } = await readStored(deps, run);
+// If the signal is aborted first, rejects with its reason; the run keeps its state.
+export async function endFromLogs(
+  deps: EndDeps,
+  run: RunRecord,
+  ending: Ending,
+  signal?: AbortSignal,
+): Promise<Applied> {
+  const { reports, fold, version, at } = await readStored(deps, run, signal);
   const writer = new TurnWriter(deps, run, () => {}, fold);
   const engine = findEngine(run.spec.engine);
   const folder = runFolder(deps.dataDir, run.run_id);
   const logs = logsOf(engine, folder, run.attempt_number);
   const parser = createTurnParser(engine, version, { at, memory: await remember(engine, logs, at) });
-  const add = (drafts: readonly RaspDraft[]) =>
-    writer.add(drafts.filter(({ type, range, data }) => !takeOne(reports, reportKey(type, range, data))));
+  const add = (drafts: readonly RaspDraft[]) => {
+    signal?.throwIfAborted();
+    return writer.add(drafts.filter((report) => !reports.consume(report)));
+  };
   const streams = {
     stdout: await readLog(logs.stdout, at.stdout, (chunk) => add(parser.push('stdout', chunk))),
     stderr: await readLog(logs.stderr, at.stderr, (chunk) => add(parser.push('stderr', chunk))),
@@ -95,43 +104,35 @@ async function findSession(
 
 interface Stored {
   readonly fold: ConversationFold;
-  readonly reports: Map<string, number>;
+  readonly reports: StoredReports;
   // The offsets in its logs where the turn started.
   readonly at: LogEnds;
   // The engine's version when the turn started.
   readonly version: string | undefined;
 }
 
-// Reads from the journal the fold at the time the turn was cut off, and how often the parser reported each event of
-// this turn.
-async function readStored(deps: Pick<EndDeps, 'store'>, run: RunRecord): Promise<Stored> {
+// Reads from the journal the fold at the time the turn was cut off, and the events of this turn that the parser
+// reported.
+async function readStored(
+  deps: Pick<EndDeps, 'store'>,
+  run: RunRecord,
+  signal: AbortSignal | undefined,
+): Promise<Stored> {
   const fold = new ConversationFold(run.run_id);
-  const reports = new Map<string, number>();
+  const reports = new StoredReports();
   let version: string | undefined;
   let at = LOG_BEGIN;
   const isResident = findEngine(run.spec.engine).resident !== undefined;
   for await (const event of everyEvent(deps.store, run.run_id)) {
+    signal?.throwIfAborted();
     const input = foldInputOf(event);
     fold.push(input);
     if (isResident) at = endsIn(event) ?? at;
     if (event.attempt_number !== run.attempt_number) continue;
     if (event.event.type === 'lifecycle.turn.started') version = asString(event.data.engine_version);
-    if (event.source.parser === ORCHESTRATOR) continue;
-    const key = reportKey(input.type, input.range, event.data);
-    reports.set(key, (reports.get(key) ?? 0) + 1);
+    if (event.source.parser !== ORCHESTRATOR) reports.add(input);
   }
   return { fold, reports, version, at };
-}
-
-// An event of the output is identified by its byte range; an event without a range by its data.
-function reportKey(type: string, range: ByteRange | null, data: unknown): string {
-  return range ? `${type} ${range.stream} ${range.from} ${range.to}` : `${type} ${JSON.stringify(data)}`;
-}
-
-function takeOne(counts: Map<string, number>, key: string): boolean {
-  const count = counts.get(key) ?? 0;
-  counts.set(key, count - 1);
-  return count > 0;
 }
 
 // Rebuilds the parser's memory of the earlier turns.

@@ -39,6 +39,7 @@ function workOf(store = {}, files = {}): RecoveryWork {
     settings: { queued: 'fail' },
     journalFiles: { write: async () => {} },
     isRunHere: () => false,
+    recovering: new Set(),
     exclusively: (_runId, piece) => piece(),
     signal: new AbortController().signal,
     onFailure: (_runId, error) => void failures.push(error),

@@ -43,7 +43,7 @@ async function createRun(number: number): Promise<RunRecord> {
 
 test('earlier runs are not sent; new changes are, in order, with their question', async () => {
   await createRun(1);
-  const feed = new RunFeed(store, CLOCK);
+  const feed = new RunFeed({ store, clock: CLOCK, isRecovering: () => false });
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   const run = await createRun(2);
@@ -61,15 +61,16 @@ test('earlier runs are not sent; new changes are, in order, with their question'
 async function fallBehind(changes: number): Promise<string[]> {
   const { run_id: id } = await createRun(1);
   let tell: CommitListener | undefined;
-  const feed = new RunFeed(
-    alterStore(store, {
+  const feed = new RunFeed({
+    store: alterStore(store, {
       onCommitted: (listener) => {
         tell = listener;
         return () => {};
       },
     }),
-    CLOCK,
-  );
+    clock: CLOCK,
+    isRecovering: () => false,
+  });
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   reader.hold();
@@ -98,13 +99,11 @@ test('a reader more than 2,000 changes behind gets a reset and none of them', as
 
 test('a run that is deleted meanwhile is reported as deleted', async () => {
   const { run_id: id } = await createRun(1);
-  const feed = new RunFeed(
-    alterStore(
-      store,
-      alterSummaries(store, { loadRun: async (asked) => (asked === id ? null : store.summaries.loadRun(asked)) }),
-    ),
-    CLOCK,
+  const altered = alterStore(
+    store,
+    alterSummaries(store, { loadRun: async (asked) => (asked === id ? null : store.summaries.loadRun(asked)) }),
   );
+  const feed = new RunFeed({ store: altered, clock: CLOCK, isRecovering: () => false });
   const feeding = feed.feed(new EventStream(reader.response, timers));
   await timers.armed(HEARTBEAT_MS);
   await store.append(change((await store.loadRun(id)) as RunRecord, { set: { status: 'running' } }));

@@ -30,6 +30,7 @@ export const en = {
     failed: 'failed',
     canceled: 'canceled',
   },
+  recovering: 'recovering',
   modes: {
     interactive: { name: 'Interactive', meaning: 'The agent may ask you questions and waits as long as you need.' },
     auto: { name: 'Auto', meaning: 'The agent runs unattended and cannot ask questions.' },

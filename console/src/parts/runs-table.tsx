@@ -75,7 +75,7 @@ function RunRow({ run, isOther }: { readonly run: RunView; readonly isOther: boo
   return (
     <tr data-run={id} class={isOther ? 'other' : ''}>
       <td class="c-state">
-        <StateBadge state={run.status} />
+        <StateBadge run={run} />
       </td>
       <td class="c-engine">
         <span class="engine">{run.engine}</span>

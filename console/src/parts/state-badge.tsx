@@ -16,10 +16,11 @@ const SIGNS: Readonly<Record<State, string>> = {
 
 export const STATE_NAMES = Object.keys(SIGNS) as readonly State[];
 
-export function StateBadge({ state }: { readonly state: State }): JSX.Element {
+export function StateBadge({ run }: { readonly run: Pick<RunView, 'status' | 'recovering'> }): JSX.Element {
+  const { status: state, recovering } = run;
   return (
     <span class={`state ${state}`}>
-      <span aria-hidden="true">{SIGNS[state]}</span> {t.states[state]}
+      <span aria-hidden="true">{SIGNS[state]}</span> {recovering ? t.recovering : t.states[state]}
     </span>
   );
 }

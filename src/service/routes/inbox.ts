@@ -131,9 +131,9 @@ export async function inboxRoutes({
       const key = keyOf(request, request.body.idempotency_key);
       const reply = { ...request.body, ...(key === undefined ? {} : { idempotency_key: key }) } as Reply;
       const run = await orchestrator.reply(request.params.id, reply, callerOf(request).actor);
-      return (await toRunView(store, run, { now: clock.now(), showsWaiting })) as z.input<
-        ReturnType<typeof runViewFor>
-      >;
+      // A run that was just answered is not recovering.
+      const shownFor = { now: clock.now(), showsWaiting, isRecovering: () => false };
+      return (await toRunView(store, run, shownFor)) as z.input<ReturnType<typeof runViewFor>>;
     },
   );
 }

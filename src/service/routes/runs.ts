@@ -14,7 +14,7 @@ import { callerOf } from '../access/access.js';
 import { checkWorkspace } from '../access/allowed-paths.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { countFitting } from '../list-page.js';
-import { toRunSummary, toRunView, toSalvagedView } from '../streams/run-feed.js';
+import { toRunSummary, toRunView, toSalvagedView, type ShownFor } from '../streams/run-feed.js';
 import { continueBody, createRunBody, listQuery, retryBody, runId, runListFor, runViewFor } from '../schemas.js';
 import type { RouteContext } from '../service.js';
 import type { Caller } from '../access/token-book.js';
@@ -42,8 +42,12 @@ export async function runRoutes({
 }: RouteContext): Promise<void> {
   const [runView, runList] = [runViewFor({ showsWaiting }), runListFor({ showsWaiting })];
   const app = bare.withTypeProvider<ZodTypeProvider>();
-  const view = async (run: RunRecord): Promise<RunWire> =>
-    toWire(await toRunView(store, run, { now: clock.now(), showsWaiting }));
+  const shownFor = (): ShownFor => ({
+    now: clock.now(),
+    showsWaiting,
+    isRecovering: (runId) => orchestrator.isRecovering(runId),
+  });
+  const view = async (run: RunRecord): Promise<RunWire> => toWire(await toRunView(store, run, shownFor()));
 
   const checkFolder = (caller: Caller, cwd: string): void => {
     const roots = workspaceRoots(caller);
@@ -115,11 +119,7 @@ export async function runRoutes({
         const run = byId.get(id);
         listed.push({
           id,
-          view: run
-            ? await unlessDamaged(toRunSummary(store, run, { now: clock.now(), showsWaiting }), (damage) =>
-                tell(id, damage),
-              )
-            : null,
+          view: run ? await unlessDamaged(toRunSummary(store, run, shownFor()), (damage) => tell(id, damage)) : null,
         });
       }
       const page = listed.slice(0, countFitting(listed));
@@ -160,8 +160,7 @@ export async function runRoutes({
       },
       config: { isWhole: true },
     },
-    async ({ params: { id } }) =>
-      toWire(toSalvagedView(await salvageRun(store, id), { now: clock.now(), showsWaiting })),
+    async ({ params: { id } }) => toWire(toSalvagedView(await salvageRun(store, id), shownFor())),
   );
 
   app.delete(

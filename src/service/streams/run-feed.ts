@@ -7,46 +7,61 @@ import {
   viewRun,
   viewRunSummary,
   viewSalvaged,
-  type ProfileView,
   type RunSummaryView,
   type RunView,
 } from '../../journal/run-view.js';
 import type { SalvagedRun } from '../../store/salvage.js';
-import type { RunRecord, Store } from '../../store/store.js';
+import type { InteractionRecord, RunRecord, Store } from '../../store/store.js';
 import type { RunSummary } from '../../store/summary-reader.js';
 import { namedFrame, type EventStream } from './event-stream.js';
 import { RecentChanges } from './recent-changes.js';
-import { contractFor } from '../../run/waiting/run-contract.js';
+import { contractFor, type RunContract } from '../../run/waiting/run-contract.js';
 
 export interface ShownFor {
   readonly now: number;
   // Whether runs show how they wait.
   readonly showsWaiting: boolean;
+  readonly isRecovering: IsRecovering;
 }
 
-export async function toRunView(store: Store, run: RunRecord, { now, showsWaiting }: ShownFor): Promise<RunView> {
+// Whether the run was interrupted and has still to be ended.
+export type IsRecovering = (runId: string) => boolean;
+
+export async function toRunView(store: Store, run: RunRecord, shownFor: ShownFor): Promise<RunView> {
   const pending = run.status === 'waiting_user' ? await store.loadPendingInteraction(run.run_id) : null;
-  return withProfile(viewRun(run, pending, now), showsWaiting ? viewProfile(run, pending) : null);
+  return complete(viewRun(run, pending, shownFor.now), { run, pending, shownFor });
 }
 
-export async function toRunSummary(
-  store: Store,
-  run: RunSummary,
-  { now, showsWaiting }: ShownFor,
-): Promise<RunSummaryView> {
+export async function toRunSummary(store: Store, run: RunSummary, shownFor: ShownFor): Promise<RunSummaryView> {
   const pending = run.status === 'waiting_user' ? await store.summaries.loadPendingInteraction(run.run_id) : null;
-  return withProfile(viewRunSummary(run, pending, now), showsWaiting ? viewProfile(run, pending) : null);
+  return complete(viewRunSummary(run, pending, shownFor.now), { run, pending, shownFor });
 }
 
-export function toSalvagedView(salvaged: SalvagedRun, { now, showsWaiting }: ShownFor): RunView {
+export function toSalvagedView(salvaged: SalvagedRun, shownFor: ShownFor): RunView {
   const { run, pending } = salvaged;
-  return withProfile(viewSalvaged(salvaged, now), showsWaiting ? viewProfile(run, pending) : null);
+  return complete(viewSalvaged(salvaged, shownFor.now), { run, pending, shownFor });
 }
 
-// Null removes the profile from the view: with the setting off, a run that was created while it was on has none either.
-function withProfile<View extends RunView>(view: View, profile: ProfileView | null): View {
+interface Viewed {
+  readonly run: Pick<RunRecord, 'spec'>;
+  readonly pending: Pick<InteractionRecord, 'due_at'> | null;
+  readonly shownFor: ShownFor;
+}
+
+// Adds what the row does not have. With the setting off, a run that was created while it was on shows no profile either.
+function complete<View extends RunView>(view: View, { run, pending, shownFor }: Viewed): View {
   const { interactive_profile: _profile, wait_deadline_at: _deadline, ...rest } = view;
-  return { ...rest, ...profile } as View;
+  return {
+    ...rest,
+    ...(shownFor.isRecovering(view.run_id) ? { recovering: true } : {}),
+    ...(shownFor.showsWaiting ? viewProfile(run, pending) : {}),
+  } as View;
+}
+
+export interface RunFeedDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly isRecovering: IsRecovering;
 }
 
 export class RunFeed {
@@ -55,9 +70,14 @@ export class RunFeed {
   readonly #changes: RecentChanges;
 
   readonly #showsWaiting: boolean;
+  readonly #isRecovering: IsRecovering;
 
-  constructor(store: Store, clock: Clock, { showsWaiting } = contractFor()) {
+  constructor(
+    { store, clock, isRecovering }: RunFeedDeps,
+    { showsWaiting }: Pick<RunContract, 'showsWaiting'> = contractFor(),
+  ) {
     this.#showsWaiting = showsWaiting;
+    this.#isRecovering = isRecovering;
     this.#store = store;
     this.#clock = clock;
     this.#changes = new RecentChanges(store, ({ run_id: id, status, asked, resolved, deleted }) =>
@@ -80,12 +100,16 @@ export class RunFeed {
 
   async #view(id: string, now: number): Promise<RunSummaryView | null> {
     const run = await this.#store.summaries.loadRun(id);
-    return run && toRunSummary(this.#store, run, { now, showsWaiting: this.#showsWaiting });
+    return run && toRunSummary(this.#store, run, this.#shownAt(now));
   }
 
   async #salvage(id: string, now: number): Promise<RunSummaryView | null> {
     const salvaged = await this.#store.salvageRun(id);
-    return salvaged && { ...toSalvagedView(salvaged, { now, showsWaiting: this.#showsWaiting }), truncated: [] };
+    return salvaged && { ...toSalvagedView(salvaged, this.#shownAt(now)), truncated: [] };
+  }
+
+  #shownAt(now: number): ShownFor {
+    return { now, showsWaiting: this.#showsWaiting, isRecovering: this.#isRecovering };
   }
 
   close(): void {

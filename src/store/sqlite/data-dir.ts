@@ -15,6 +15,7 @@ import { explainSqlite, isDamage } from './explain-sqlite.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
 import { Checkpoints } from './commits/checkpoints.js';
+import { CommitTimes } from './commits/commit-times.js';
 import { WriteAheadLog } from './commits/log-sync.js';
 import { Writes } from './commits/writes.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
@@ -91,6 +92,7 @@ async function openStore(path: string): Promise<{ store: SqliteStore; access: Sq
     const files = {
       checkFiles: watchFiles(path),
       log: new WriteAheadLog(path),
+      times: new CommitTimes(),
       checkpoints: new Checkpoints(db, path),
     };
     const store = new SqliteStore(db, loadGroups(db), files);

@@ -65,6 +65,7 @@ import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 import type { Checkpoints } from './commits/checkpoints.js';
+import type { CommitTimes } from './commits/commit-times.js';
 import type { LogSync } from './commits/log-sync.js';
 import type { CheckFiles } from './commits/watch-files.js';
 import { Writes } from './commits/writes.js';
@@ -88,6 +89,7 @@ type StateRow = Pick<
 export interface FilesOfStore {
   readonly checkFiles?: CheckFiles | undefined;
   readonly log?: LogSync | undefined;
+  readonly times?: CommitTimes | undefined;
   readonly checkpoints?: Checkpoints | undefined;
 }
 
@@ -118,7 +120,7 @@ export class SqliteStore implements Store {
   constructor(
     db: Database,
     groups: LoadedGroups | null,
-    { checkFiles = () => {}, log, checkpoints }: FilesOfStore = {},
+    { checkFiles = () => {}, log, times, checkpoints }: FilesOfStore = {},
   ) {
     this.checkUsable = checkFiles;
     this.#db = db;
@@ -130,7 +132,7 @@ export class SqliteStore implements Store {
     this.#append = prepareAppend(db);
     this.#read = prepareRead(db, this.#recent);
     this.#readLines = prepareReadLines(db, this.#recent);
-    this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined, log, checkpoints });
+    this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined, log, times, checkpoints });
     this.summaries = new SqliteSummaries(db, this.#recent);
     this.#selectState = db.prepare(
       'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +

@@ -25,7 +25,7 @@ export function RunHeader({ feed, run }: { readonly feed: RunFeed; readonly run:
       <Prompt text={run.prompt} />
       <p class="facts">
         <span class={`state ${status}`} role="status">
-          {t.states[status]}
+          {run.recovering && status === 'running' ? t.recovering : t.states[status]}
         </span>
         <span class="engine">{run.engine}</span>
         {run.model !== null && <span>{run.model}</span>}

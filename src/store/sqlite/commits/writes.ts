@@ -1,9 +1,11 @@
 // Commits writes in the order of the calls. All writes of one event-loop tick share a transaction, so that many
 // concurrent runs cost the disk one write. A call resolves only after its part is on the disk: SQLite syncs each commit
-// before it returns, but if a transaction has only writes of the kind `later`, another thread syncs it, and this thread
-// continues with other work. Until then, no other transaction begins and no reader gets any of it.
+// before it returns. If the disk is slow and a transaction has only writes of the kind `later`, another thread syncs it
+// instead, and this thread continues with other work. Until then, no other transaction begins and no reader gets any of
+// it.
 import { BUSY_MS, PAGE_BYTES, rollback, type Database } from '../open-database.js';
 import type { Checkpoints } from './checkpoints.js';
+import type { CommitTimes } from './commit-times.js';
 import type { LogSync } from './log-sync.js';
 import type { CheckFiles } from './watch-files.js';
 
@@ -42,6 +44,8 @@ export interface WriteOptions {
   readonly participant?: Participant | undefined;
   // Without it, SQLite syncs every commit.
   readonly log?: LogSync | undefined;
+  // Without it, another thread syncs every transaction that it may sync.
+  readonly times?: CommitTimes | undefined;
   // Without it, SQLite moves the log into the database file by itself.
   readonly checkpoints?: Checkpoints | undefined;
 }
@@ -60,6 +64,7 @@ export class Writes {
   readonly #checkFiles: CheckFiles;
   readonly #participant: Participant;
   readonly #log: LogSync | undefined;
+  readonly #times: CommitTimes | undefined;
   readonly #checkpoints: Checkpoints | undefined;
   #waiting: Write[] = [];
   // No transaction begins before this resolves: the last one is not on the disk yet, or the log must not grow.
@@ -69,11 +74,15 @@ export class Writes {
   // The log must reach the database file before anything else is acknowledged.
   #syncFailure: SyncFailure | null = null;
 
-  constructor(db: Database, { checkFiles = () => {}, participant = NOBODY, log, checkpoints }: WriteOptions = {}) {
+  constructor(
+    db: Database,
+    { checkFiles = () => {}, participant = NOBODY, log, times, checkpoints }: WriteOptions = {},
+  ) {
     this.#db = db;
     this.#checkFiles = checkFiles;
     this.#participant = participant;
     this.#log = log;
+    this.#times = times;
     this.#checkpoints = checkpoints;
   }
 
@@ -102,7 +111,7 @@ export class Writes {
     for (;;) {
       // The end of a sync may begin the next one.
       if (this.#pause) await this.#pause;
-      else if (this.#waiting.length > 0) this.#write(this.#nextGroup(), { mayWait: false });
+      else if (this.#waiting.length > 0) this.#write(this.#nextGroup().group, { mayWait: false });
       else return;
     }
   }
@@ -118,27 +127,30 @@ export class Writes {
       });
       return;
     }
-    const group = this.#nextGroup();
+    const { group, isCut } = this.#nextGroup();
     const isLast = this.#waiting.length === 0;
-    this.#write(group, { mayWait: true });
+    // With more than one transaction to write, waiting for another thread would only let the queue grow.
+    this.#write(group, { mayWait: !isCut });
     // Writes that were queued meanwhile have their own tick.
     if (!isLast && !this.#pause) setImmediate(() => this.#writeGroups());
   }
 
-  #nextGroup(): Write[] {
+  // `isCut`: the transaction would have been too large for the rest.
+  #nextGroup(): { readonly group: Write[]; readonly isCut: boolean } {
     let bytes = 0;
     const isFirstAlone = this.#waiting[0]?.alone;
     const beyond = this.#waiting.findIndex((write, index) => {
       bytes += write.bytes;
       return index > 0 && (bytes > GROUP_BYTES || write.alone || isFirstAlone);
     });
-    return this.#waiting.splice(0, beyond < 0 ? this.#waiting.length : beyond);
+    return { group: this.#waiting.splice(0, beyond < 0 ? this.#waiting.length : beyond), isCut: bytes > GROUP_BYTES };
   }
 
   // If a group cannot be written together, it is split in halves: an invalid write, or one that is too large for the
   // remaining space, must not fail the others.
   #write(group: readonly Write[], { mayWait }: { readonly mayWait: boolean }): void {
-    const log = mayWait && group.every(({ later }) => later) ? this.#log : undefined;
+    const isLater = mayWait && group.every(({ later }) => later) && (this.#times?.areSlow ?? true);
+    const log = isLater ? this.#log : undefined;
     try {
       const failure = this.#checkpoint();
       if (failure) throw failure.error;
@@ -153,7 +165,9 @@ export class Writes {
     try {
       results = group.map(({ work }) => work());
       this.#participant.store();
+      const began = performance.now();
       this.#db.exec('COMMIT');
+      if (!log) this.#times?.add(performance.now() - began);
     } catch (error) {
       rollback(this.#db);
       this.#participant.rolledBack();

@@ -1,0 +1,187 @@
+// A server ends interrupted turns while it serves: what it shows and refuses meanwhile, and what happens if it is
+// stopped.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runFolder } from '../../src/journal/run-folder.js';
+import { Orchestrator } from '../../src/orchestrator/orchestrator.js';
+import { systemTimers } from '../../src/process/timers.js';
+import type { RequestError } from '../../src/run/request-error.js';
+import { recoverWaitingRuns } from '../../src/recovery/recover.js';
+import type { RunRecord, Store } from '../../src/store/store.js';
+import { alterStore } from '../support/altered-store.js';
+import { CommandBench } from '../support/command-bench.js';
+import { Gate } from '../support/gate.js';
+
+const OUTPUT = readFileSync(new URL('../golden/codex/exec-plain/stdout.bin', import.meta.url));
+
+let bench: CommandBench;
+let failures: unknown[];
+let opened: Orchestrator[];
+beforeEach(async () => {
+  bench = await CommandBench.open();
+  failures = [];
+  opened = [];
+});
+afterEach(async () => {
+  for (const orchestrator of opened) await orchestrator.close();
+  await bench.close();
+});
+
+async function open(store: Store, recoversBeside: boolean): Promise<Orchestrator> {
+  const orchestrator = await Orchestrator.open(
+    { ...bench.deps, store, timers: systemTimers },
+    {
+      slots: 1,
+      recovery: { queued: 'fail' },
+      runsTurns: false,
+      recoversBeside,
+      onFailure: (_runId, error) => void failures.push(error),
+    },
+  );
+  opened.push(orchestrator);
+  return orchestrator;
+}
+
+// A running run whose process is dead. Its log holds output that has no event yet.
+async function interrupted(): Promise<RunRecord> {
+  const run = await bench.running();
+  const log = runFolder(bench.data.path, run.run_id).attempt(1).logs.stdout;
+  mkdirSync(dirname(log), { recursive: true });
+  writeFileSync(log, OUTPUT);
+  return run;
+}
+
+// Ending a run begins with reading its journal. The store holds these reads of one run.
+function hold({ run_id: held }: RunRecord): { store: Store; arrived: Gate; release: Gate } {
+  const [arrived, release] = [new Gate(), new Gate()];
+  const store = alterStore(bench.store, {
+    readJournal: async (runId, protocol, range) => {
+      if (runId === held) {
+        arrived.open();
+        await release.opened;
+      }
+      return bench.store.readJournal(runId, protocol, range);
+    },
+  });
+  return { store, arrived, release };
+}
+
+const statusOf = async ({ run_id: runId }: RunRecord): Promise<string | undefined> =>
+  (await bench.store.loadRun(runId))?.status;
+
+const codeOf = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'accepted',
+    (error: RequestError) => error.code,
+  );
+
+test('a server opens at once; a run is recovering until it is ended, and refuses what needs its end', async () => {
+  const run = await interrupted();
+  const { store, arrived, release } = hold(run);
+  const orchestrator = await open(store, true);
+  await arrived.opened;
+  expect(orchestrator.isRecovering(run.run_id)).toBe(true);
+  for (const refused of [
+    orchestrator.retry(run.run_id),
+    orchestrator.continueFrom(run.run_id, { prompt: 'Go on.' }),
+    orchestrator.fork(run.run_id, { prompt: 'Go on.' }),
+    orchestrator.reply(run.run_id, { interaction_id: 'int_1', response: 'yes' }),
+    orchestrator.delete(run.run_id),
+  ])
+    expect(await codeOf(refused)).toBe('RUN_RECOVERING');
+  release.open();
+  await orchestrator.recovered();
+  expect(orchestrator.isRecovering(run.run_id)).toBe(false);
+  expect(await statusOf(run)).toBe('failed');
+  expect(await codeOf(orchestrator.delete(run.run_id))).toBe('accepted');
+  expect(failures).toEqual([]);
+});
+
+test('other runs can be created, canceled and canceled as interrupted ones meanwhile', async () => {
+  const first = await interrupted();
+  const second = await interrupted();
+  const { store, arrived, release } = hold(second);
+  const orchestrator = await open(store, true);
+  await arrived.opened;
+  // The newest is ended first, so this one still waits for its turn.
+  expect(orchestrator.isRecovering(first.run_id)).toBe(true);
+  expect((await orchestrator.cancel(first.run_id)).status).toBe('canceled');
+  const created = await orchestrator.create({ engine: 'codex', prompt: 'Build it.', execution_mode: 'auto' });
+  expect(created.status).toBe('queued');
+  expect(await statusOf(second)).toBe('running');
+  release.open();
+  await orchestrator.recovered();
+  expect([await statusOf(first), await statusOf(second)]).toEqual(['canceled', 'failed']);
+  expect(await statusOf(created)).toBe('queued');
+  expect(failures).toEqual([]);
+});
+
+test('queued runs of the previous process have failed before the server opens', async () => {
+  const queued = await Promise.all(Array.from({ length: 120 }, () => bench.queued()));
+  const run = await interrupted();
+  const { store, release } = hold(run);
+  const orchestrator = await open(store, true);
+  expect(new Set(await Promise.all(queued.map(statusOf)))).toEqual(new Set(['failed']));
+  release.open();
+  await orchestrator.recovered();
+});
+
+test('without a server, interrupted turns are ended before anything else', async () => {
+  const run = await interrupted();
+  await open(bench.store, false);
+  expect(await statusOf(run)).toBe('failed');
+});
+
+test('a server that is stopped leaves the rest to the next start, which stores the same output once', async () => {
+  const runs = [await interrupted(), await interrupted()];
+  const { store, arrived, release } = hold(runs[1] as RunRecord);
+  const orchestrator = await open(store, true);
+  await arrived.opened;
+  const closed = orchestrator.close();
+  opened.pop();
+  release.open();
+  await closed;
+  expect(await Promise.all(runs.map(statusOf))).toEqual(['running', 'running']);
+  expect(failures).toEqual([]);
+  await open(bench.store, false);
+  expect(await Promise.all(runs.map(statusOf))).toEqual(['failed', 'failed']);
+  const types = await Promise.all(
+    runs.map(async ({ run_id: runId }) => (await bench.eventsOf(runId)).map(({ event }) => event.type)),
+  );
+  expect(types[0]).toEqual(types[1]);
+  expect(types[0]?.filter((type) => type === 'agent.message.final')).toHaveLength(1);
+});
+
+test('waiting runs are checked in groups, whose events share a transaction', async () => {
+  const count = 120;
+  for (let number = 0; number < count; number += 1) await bench.waiting();
+  let running = 0;
+  let most = 0;
+  const store = alterStore(bench.store, {
+    append: async (change) => {
+      running += 1;
+      most = Math.max(most, running);
+      return bench.store.append(change).finally(() => (running -= 1));
+    },
+  });
+  const deps = { ...bench.deps, store, timers: systemTimers };
+  await recoverWaitingRuns({
+    deps,
+    settings: { queued: 'fail' },
+    journalFiles: { write: async () => {} },
+    isRunHere: () => false,
+    recovering: new Set(),
+    exclusively: (_runId, piece) => piece(),
+    signal: new AbortController().signal,
+    onFailure: (_runId, error) => void failures.push(error),
+  });
+  expect(most).toBe(50);
+  expect(failures).toEqual([]);
+  const ids = await bench.store.listRunIds({ status: 'waiting_user', limit: 500 });
+  expect(ids).toHaveLength(count);
+  for (const runId of ids) {
+    const events = await bench.eventsOf(runId);
+    expect(events.at(-1)?.data).toMatchObject({ trigger: 'restart.preserve_waiting' });
+  }
+});
