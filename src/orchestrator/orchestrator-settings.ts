@@ -26,8 +26,8 @@ export interface OrchestratorSettings {
   // False for a caller that only makes a change and exits: it decides no question and starts no turn that it would then
   // abandon.
   readonly runsTurns?: boolean;
-  // True for a server: it serves while interrupted turns are ended, which may take long. Without it, open() resolves when
-  // they are ended.
+  // True for a server: it serves while interrupted turns are ended, which may take long. Without it, open() resolves
+  // when they are ended.
   readonly recoversBeside?: boolean;
   // Reports a turn that ended unexpectedly: a bug in Parley, or the store is unavailable.
   readonly onFailure: OnFailure;

@@ -65,10 +65,9 @@ import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 import type { Checkpoints } from './commits/checkpoints.js';
-import type { CommitTimes } from './commits/commit-times.js';
 import type { LogSync } from './commits/log-sync.js';
 import type { CheckFiles } from './commits/watch-files.js';
-import { Writes } from './commits/writes.js';
+import { Writes, type WriteOptions } from './commits/writes.js';
 import { findAtWork, findAtWorkIn, findInHome, isKnown } from './find-runs.js';
 import { insertRun } from './create-run.js';
 import { deleteRun } from './delete-run.js';
@@ -86,12 +85,7 @@ type StateRow = Pick<
   'run_id' | 'request_id' | 'status' | 'epoch' | 'cancel_requested_json' | keyof JournalHeads
 > & { readonly engine: string };
 
-export interface FilesOfStore {
-  readonly checkFiles?: CheckFiles | undefined;
-  readonly log?: LogSync | undefined;
-  readonly times?: CommitTimes | undefined;
-  readonly checkpoints?: Checkpoints | undefined;
-}
+export type FilesOfStore = Omit<WriteOptions, 'participant'>;
 
 export class SqliteStore implements Store {
   readonly isComplete = true;
@@ -117,22 +111,18 @@ export class SqliteStore implements Store {
 
   // The database is open and migrated. Only the process that writes to it has loaded the groups; it alone may call
   // methods that write. `checkFiles` runs before anything is acknowledged; without `log`, SQLite syncs every commit.
-  constructor(
-    db: Database,
-    groups: LoadedGroups | null,
-    { checkFiles = () => {}, log, times, checkpoints }: FilesOfStore = {},
-  ) {
+  constructor(db: Database, groups: LoadedGroups | null, { checkFiles = () => {}, ...files }: FilesOfStore = {}) {
     this.checkUsable = checkFiles;
     this.#db = db;
-    this.#log = log;
-    this.#checkpoints = checkpoints;
+    this.#log = files.log;
+    this.#checkpoints = files.checkpoints;
     this.#groups = groups && new GroupWriter(db, groups);
-    this.#recent = this.#groups ?? new GroupReader(db, log);
+    this.#recent = this.#groups ?? new GroupReader(db, files.log);
     this.#source = { db, recent: this.#recent };
     this.#append = prepareAppend(db);
     this.#read = prepareRead(db, this.#recent);
     this.#readLines = prepareReadLines(db, this.#recent);
-    this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined, log, times, checkpoints });
+    this.writes = new Writes(db, { ...files, checkFiles, participant: this.#groups ?? undefined });
     this.summaries = new SqliteSummaries(db, this.#recent);
     this.#selectState = db.prepare(
       'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +
