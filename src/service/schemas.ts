@@ -149,8 +149,8 @@ export const runView = z
       .optional()
       .meta({
         description:
-          'The run was interrupted, and its last output is still to be read: its end is not known yet, so that only a ' +
-          'cancel can change it. Absent: no.',
+          'The run was interrupted, and its last output is still to be read: its end is not known yet, and it can ' +
+          'only be canceled. Absent: no.',
       }),
     damage: z.array(z.string()).min(1).optional().meta({
       description: 'Descriptions of damaged stored data; the affected fields have neutral values. Absent: no damage.',

@@ -48,7 +48,7 @@ interface Viewed {
   readonly shownFor: ShownFor;
 }
 
-// Adds what the row does not have. With the setting off, a run that was created while it was on shows no profile either.
+// Adds what the row does not have. With the setting off, runs that were created while it was on have no profile.
 function complete<View extends RunView>(view: View, { run, pending, shownFor }: Viewed): View {
   const { interactive_profile: _profile, wait_deadline_at: _deadline, ...rest } = view;
   return {
