@@ -28,7 +28,6 @@ const PROGRAMS = [
   'tests/rehearsal/traced.test.ts',
   'tests/scripts/ci-summary.test.ts',
   'tests/scripts/install-engines.test.ts',
-  'tests/store/checkpoints.test.ts',
 ];
 
 // Long forms: seeded searches, floods, planted repositories, large runs, databases of every earlier version, deadlines

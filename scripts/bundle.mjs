@@ -28,6 +28,7 @@ const REQUIRE =
   `import { createRequire as createBundleRequire } from 'node:module'; ` +
   'const require = createBundleRequire(import.meta.url); ';
 
+removeStale();
 const files = readdirSync(dist, { recursive: true }).filter((file) => !file.startsWith('program'));
 const threads = files.filter((file) => file.endsWith('.mjs')).map((file) => join(dist, file));
 const groups = await findGroups();
@@ -39,7 +40,7 @@ const outputs = await Promise.all([
   ...threads.map((file) => pack({ in: file, out: basename(file, '.mjs') }, { outExtension: { '.js': '.mjs' } })),
 ]);
 const written = new Set(outputs.flatMap((output) => output.files));
-const packages = new Set(outputs.flatMap((output) => output.packages));
+const packages = new Set([...outputs.flatMap((output) => output.packages), ...(await findConsolePackages())]);
 writeFileSync(join(target, 'LICENSES.txt'), listLicences([...packages].toSorted()));
 written.add('LICENSES.txt');
 removeOlder();
@@ -62,6 +63,32 @@ async function pack(entry, options = {}) {
     ...options,
   });
   return { files: outputFiles.map(write), packages: Object.keys(metafile.inputs).flatMap(packageOf) };
+}
+
+// The compiler leaves what it made of a source that was renamed or removed: it would be packed and published.
+function removeStale() {
+  for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
+    const path = relative(dist, join(entry.parentPath, entry.name));
+    if (!entry.isFile() || path.startsWith('program') || path.startsWith('.')) continue;
+    const source = join(root, 'src', path.replace(/(\.d\.m?ts|\.js|\.mjs)(\.map)?$/, ''));
+    if (!['.ts', '.mjs', '.mts'].some((end) => existsSync(source + end))) rmSync(join(dist, path));
+  }
+}
+
+// The packages of the console, which Vite builds.
+async function findConsolePackages() {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: ['console/src/main.tsx'],
+    outdir: target,
+    bundle: true,
+    write: false,
+    metafile: true,
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    loader: { '.svg': 'empty', '.woff2': 'empty' },
+  });
+  return Object.keys(metafile.inputs).flatMap(packageOf);
 }
 
 // The groups with the modules in them.

@@ -1,6 +1,7 @@
 // Opens the storage of runs: the data directory alone, or with PARLEY_DATABASE_URL a shared PostgreSQL database plus
 // the data directory for files.
 import { existsSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import { uptime } from 'node:os';
 import type { DispatchHandlers } from '../dispatch/dispatch.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
@@ -77,6 +78,8 @@ export async function openToRead(path: string, io: Io): Promise<ReadData | null>
 export async function recountTotals(path: string, io: Io): Promise<void> {
   const url = databaseUrl(io);
   if (url === null) {
+    // Opening it to write would create it.
+    if (!existsSync(join(path, 'parley.db'))) return;
     const data = await openDataDir(path, writerOf(io));
     try {
       return await data.store.recountTotals();

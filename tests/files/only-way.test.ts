@@ -47,7 +47,6 @@ const ALLOWED: Readonly<Record<string, { readonly names: readonly string[]; read
   },
   'machine/homes/file-lock.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses existing ones' },
   'settings/edit-settings.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses existing ones' },
-  'store/sqlite/commits/log-sync.ts': { names: ['openSync'], reason: 'syncs the log of SQLite, reads nothing' },
   'store/sqlite/data-dir.ts': { names: ['openSync'], reason: 'makes a new file: wx refuses existing ones' },
   'process/proc-rows.ts': { names: ['openSync', 'readSync', 'readdirSync'], reason: 'the process table of the kernel' },
   'service/limits/limit-connections.ts': { names: ['readFileSync'], reason: 'limits of this process, from the kernel' },

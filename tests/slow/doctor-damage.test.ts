@@ -1,5 +1,5 @@
 // The findings and advice of parley doctor for a damaged data directory; the summary of parley verify --all.
-import { appendFileSync, cpSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { verifyCommand } from '../../src/cli/reading/audit.js';
@@ -73,6 +73,12 @@ test('doctor finds wrong totals, and --recount repairs them', async () => {
   const repaired = await capture((io) => doctorCommand({ data, recount: true }, io));
   expect(repaired).toMatchObject({ code: 0, stdout: expect.not.stringContaining('totals') as string });
   expect(await doctor(data)).toMatchObject({ code: 0 });
+});
+
+test('doctor --recount creates no data directory', async () => {
+  const data = join(createRoot(), 'none');
+  await capture((io) => doctorCommand({ data, recount: true }, io));
+  expect(existsSync(data)).toBe(false);
 });
 
 test.each([

@@ -50,10 +50,15 @@ describe('a database whose files are taken away', () => {
   test('that is put back is used again', async () => {
     const path = join(createRoot(), 'data');
     const { store, close } = await openDataDir(path, { pid: process.pid });
-    await store.createRun(newRun(1));
+    const { run } = (await store.createRun(newRun(1))) as { run: RunRecord };
+    const append = () => store.append(change(run, { journal: flush(run.heads.rasp_seq + 1, 1, null) }));
     renameSync(join(path, 'parley.db'), join(path, 'away'));
     await expect(store.createRun(newRun(2))).rejects.toMatchObject(GONE);
+    await expect(append()).rejects.toMatchObject(GONE);
     renameSync(join(path, 'away'), join(path, 'parley.db'));
+    // A refused write was not stored.
+    expect(await store.loadRun('run_0002')).toBeNull();
+    expect(await append()).toMatchObject({ committed: true });
     expect(await store.createRun(newRun(3))).toMatchObject({ created: true });
     await close();
   });

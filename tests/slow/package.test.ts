@@ -76,7 +76,7 @@ test('the packed package prints help, serves, runs, checks schemas, shows the co
 
 test('the packed package carries the licences of the packages in it', () => {
   const licences = readFileSync(join(installed, 'dist/program/LICENSES.txt'), 'utf8');
-  for (const name of ['fastify', 'zod', 'ajv', 'pino']) expect(licences).toMatch(new RegExp(`^${name} \\d`, 'm'));
+  for (const name of ['fastify', 'zod', 'ajv', 'pino', 'preact', 'marked', 'dompurify']) expect(licences).toMatch(new RegExp(`^${name} \\d`, 'm'));
 });
 
 test('the libraries of the packed package can be imported, and have types', async () => {

@@ -387,6 +387,19 @@ describe('the interactive runtime table', () => {
     old.close();
   });
 
+  // Valid JSON, but no counts by name.
+  test.each(['5', 'true', '[1]', '"x"', 'null', '{'])('a turn with the warnings %s is upgraded', async (warnings) => {
+    await copyDatabase(11, join(dir, 'parley.db'));
+    const old = await openDatabase(join(dir, 'parley.db'));
+    old.prepare('UPDATE turns SET warnings_json = ?').run(warnings);
+    old.close();
+    const { store, close } = await open();
+    expect(await store.findWrongTotals()).toEqual([]);
+    await store.recountTotals();
+    expect(await store.findWrongTotals()).toEqual([]);
+    await close();
+  });
+
   test('a deadline with a fraction of a millisecond is rounded; values that are no time are left', async () => {
     const db = await openDatabase(join(dir, 'parley.db'));
     migrate(

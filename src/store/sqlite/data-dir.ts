@@ -14,9 +14,6 @@ import { checkSound, checkTables, tell } from './check-tables.js';
 import { explainSqlite, isDamage } from './explain-sqlite.js';
 import { checkVersion, migrate, NEWEST_VERSION } from './migrate.js';
 import { MIGRATIONS } from './migrations.js';
-import { Checkpoints } from './commits/checkpoints.js';
-import { CommitTimes } from './commits/commit-times.js';
-import { WriteAheadLog } from './commits/log-sync.js';
 import { Writes } from './commits/writes.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
 import { openReadOnly } from './open-read-only.js';
@@ -89,13 +86,7 @@ async function openStore(path: string): Promise<{ store: SqliteStore; access: Sq
     // Checked first: a refused database is not changed in any way, not even its journal mode.
     migrate(db, MIGRATIONS, checkTables);
     makeDurable(db);
-    const files = {
-      checkFiles: watchFiles(path),
-      log: new WriteAheadLog(path),
-      times: new CommitTimes(),
-      checkpoints: new Checkpoints(db, path),
-    };
-    const store = new SqliteStore(db, loadGroups(db), files);
+    const store = new SqliteStore(db, loadGroups(db), { checkFiles: watchFiles(path) });
     return { store, access: new SqliteAccess(db, store.writes) };
   } catch (error) {
     db.close();
@@ -177,7 +168,7 @@ export async function openForReading(path: string): Promise<DataDir | null> {
         throw refusal('DATA_DIR_UNUSABLE.old_version', { path, version });
       }
       checkTables(db);
-      const store = new SqliteStore(db, null, { log: new WriteAheadLog(file) });
+      const store = new SqliteStore(db, null);
       return { path, store, access: new SqliteAccess(db, store.writes), close: () => store.close() };
     } catch (error) {
       if (db.isOpen) db.close();
@@ -227,7 +218,7 @@ export async function openAccess(path: string, writer: Writer): Promise<AccessDi
     return {
       access: new SqliteAccess(db, writes),
       close: async () => {
-        await writes.drain();
+        writes.drain();
         db.close();
       },
     };

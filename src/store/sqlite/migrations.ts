@@ -299,13 +299,17 @@ ALTER TABLE segments ADD COLUMN flushes TEXT;
 // totals has what the metrics show: how many runs, pending questions and deliveries are stored in each state, and the
 // counts of all turns, those of deleted runs included. Triggers maintain it, so a total changes in the transaction of
 // its row, whichever statement changes the row. A damaged count of a turn is left out.
+// Text that is not a JSON object counts as an empty one.
+const objectOf = (text: string): string =>
+  `iif(iif(json_valid(${text}), json_type(${text}), '') = 'object', ${text}, '{}')`;
+
 const TURN_MEASURES = (row: string): string => {
   const measures = ['units', 'parsed', 'fallbacks'];
   const counts = measures.map((name) => `SELECT '${name}' AS measure, ${row}.${name} AS count`);
   return `SELECT 'turns' AS measure, 1 AS count
     UNION ALL ${counts.join(' UNION ALL ')}
     UNION ALL SELECT 'warning:' || warning.key, warning.value
-      FROM json_each(iif(json_valid(${row}.warnings_json), ${row}.warnings_json, '{}')) AS warning
+      FROM json_each(${objectOf(`${row}.warnings_json`)}) AS warning
     UNION ALL SELECT 'unknown:' || ${row}.reason_code, 1 WHERE ${row}.completion = 'unknown'`;
 };
 const SOUND_COUNT = `typeof(count) = 'integer' AND count BETWEEN 1 AND 1000000000000`;
@@ -391,11 +395,7 @@ function storedMeasures(): string {
   return [
     selectMeasure(`'turns'`, '1'),
     ...['units', 'parsed', 'fallbacks'].map((name) => selectMeasure(`'${name}'`, name)),
-    selectMeasure(
-      `'warning:' || warning.key`,
-      'warning.value',
-      `, json_each(iif(json_valid(warnings_json), warnings_json, '{}')) AS warning`,
-    ),
+    selectMeasure(`'warning:' || warning.key`, 'warning.value', `, json_each(${objectOf('warnings_json')}) AS warning`),
     selectMeasure(`'unknown:' || reason_code`, '1', `WHERE completion = 'unknown'`),
   ].join(' UNION ALL ');
 }

@@ -26,9 +26,14 @@ export async function openDatabase(path: string, options: { readOnly?: boolean }
   return db;
 }
 
+// The write-ahead log is cut to this size when it begins anew: while another process holds a read transaction, it keeps
+// everything that is written.
+const MOST_LOG_BYTES = 16 * 1024 * 1024;
+
 // From now on every commit is on the disk before it is acknowledged.
 export function makeDurable(db: Database): void {
   db.exec('PRAGMA journal_mode = WAL');
+  db.exec(`PRAGMA journal_size_limit = ${MOST_LOG_BYTES}`);
   db.exec('PRAGMA synchronous = FULL');
   db.exec('PRAGMA foreign_keys = ON');
 }

@@ -64,10 +64,8 @@ import { compareTotals, countPending, readStates, recountTotals } from './totals
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
-import type { Checkpoints } from './commits/checkpoints.js';
-import type { LogSync } from './commits/log-sync.js';
 import type { CheckFiles } from './commits/watch-files.js';
-import { Writes, type WriteOptions } from './commits/writes.js';
+import { Writes } from './commits/writes.js';
 import { findAtWork, findAtWorkIn, findInHome, isKnown } from './find-runs.js';
 import { insertRun } from './create-run.js';
 import { deleteRun } from './delete-run.js';
@@ -85,7 +83,9 @@ type StateRow = Pick<
   'run_id' | 'request_id' | 'status' | 'epoch' | 'cancel_requested_json' | keyof JournalHeads
 > & { readonly engine: string };
 
-export type FilesOfStore = Omit<WriteOptions, 'participant'>;
+export interface StoreOptions {
+  readonly checkFiles?: CheckFiles | undefined;
+}
 
 export class SqliteStore implements Store {
   readonly isComplete = true;
@@ -100,8 +100,6 @@ export class SqliteStore implements Store {
   readonly #recent: RecentView;
   readonly #source: JournalSource;
   readonly #groups: GroupWriter | null;
-  readonly #log: LogSync | undefined;
-  readonly #checkpoints: Checkpoints | undefined;
   readonly #selectState: Statement;
   readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
@@ -110,19 +108,17 @@ export class SqliteStore implements Store {
   readonly checkUsable: CheckFiles;
 
   // The database is open and migrated. Only the process that writes to it has loaded the groups; it alone may call
-  // methods that write. `checkFiles` runs before anything is acknowledged; without `log`, SQLite syncs every commit.
-  constructor(db: Database, groups: LoadedGroups | null, { checkFiles = () => {}, ...files }: FilesOfStore = {}) {
+  // methods that write. `checkFiles` runs before anything is written and before it is acknowledged.
+  constructor(db: Database, groups: LoadedGroups | null, { checkFiles = () => {} }: StoreOptions = {}) {
     this.checkUsable = checkFiles;
     this.#db = db;
-    this.#log = files.log;
-    this.#checkpoints = files.checkpoints;
     this.#groups = groups && new GroupWriter(db, groups);
-    this.#recent = this.#groups ?? new GroupReader(db, files.log);
+    this.#recent = this.#groups ?? new GroupReader(db);
     this.#source = { db, recent: this.#recent };
     this.#append = prepareAppend(db);
     this.#read = prepareRead(db, this.#recent);
     this.#readLines = prepareReadLines(db, this.#recent);
-    this.writes = new Writes(db, { ...files, checkFiles, participant: this.#groups ?? undefined });
+    this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined });
     this.summaries = new SqliteSummaries(db, this.#recent);
     this.#selectState = db.prepare(
       'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +
@@ -155,7 +151,7 @@ export class SqliteStore implements Store {
       },
       ({ created }, ms) =>
         created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }),
-      { bytes: sizeOf(run.journal) },
+      sizeOf(run.journal),
     );
   }
 
@@ -215,7 +211,7 @@ export class SqliteStore implements Store {
         if (create && isCreated)
           this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
       },
-      { bytes: sizeOf(lines) + sizeOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0) },
+      sizeOf(lines) + sizeOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0),
     );
   }
 
@@ -227,7 +223,7 @@ export class SqliteStore implements Store {
         if (committed) this.#tell({ run_id: runId, journal: lines, status: reached, origin: 'here', ms });
         this.#mergeSoon();
       },
-      { bytes: sizeOf(lines), later: true },
+      sizeOf(lines),
     );
   }
 
@@ -236,13 +232,11 @@ export class SqliteStore implements Store {
     return this.#groups;
   }
 
-  // Merges in transactions of their own, so that flushes do not wait. Another thread may sync them: until then, the
-  // flushes are on the disk in their groups.
+  // Merges after the flush was acknowledged, so that its reader does not wait.
   #mergeSoon(): void {
     if (this.#isMerging || !this.#writer().isFull) return;
     this.#isMerging = true;
-    const options = { bytes: MERGED_AT_ONCE, later: true, alone: true };
-    const merging = this.writes.add(() => this.#writer().mergeOldest(), undefined, options);
+    const merging = this.writes.add(() => this.#writer().mergeOldest(), undefined, MERGED_AT_ONCE);
     // After a failure, the next flush tries again. Nothing is lost: the flushes stay in their groups.
     void merging
       .catch(() => {})
@@ -462,9 +456,7 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    await this.writes.drain();
-    await this.#checkpoints?.close();
-    this.#log?.close();
+    this.writes.drain();
     this.#db.close();
   }
 }

@@ -3,8 +3,7 @@
 // anything else of the run changes, or when there are too many recent flushes.
 //
 // Calls within a transaction are staged until it ends: committed() applies them to the memory of this process,
-// rolledBack() discards them, and so does notSynced() with new flushes.
-import { invariant } from '../../../kernel/invariant.js';
+// rolledBack() discards them.
 import { extendHeads } from '../../extend-heads.js';
 import type { AppendOutcome, JournalFlush, JournalHeads, RunAppend } from '../../store.js';
 import type { RunState } from '../../../run/statechart.js';
@@ -12,7 +11,7 @@ import type { Database, Statement } from '../open-database.js';
 import { encodeGroup, type RecentFlush } from './group-format.js';
 import { prepareMerge, type MergeFlushes } from './merge-flushes.js';
 import type { LoadedGroups } from './load-groups.js';
-import { MOST_RUN_BYTES, type RecentFlushes, type RecentView } from './recent-flushes.js';
+import { MOST_RUN_BYTES, sizeOf, type RecentFlushes, type RecentView } from './recent-flushes.js';
 
 // The limits for all runs, for the flushes and for the rows that hold them. They bound the memory of this process, and
 // how much a start and other processes must read.
@@ -20,7 +19,8 @@ const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_GROUPS = 1024;
 // When a limit is exceeded, the oldest flushes are merged until this part of it is left.
 const KEPT_PART = 0.75;
-// Merging more in one transaction would block other work for too long.
+// Merging much more in one transaction would block other work for too long. If more was added since the last merge, as
+// much as that is merged, so that the limits hold.
 export const MERGED_AT_ONCE = 256 * 1024;
 
 // A flush of this size is compressed and becomes a segment of its own at once.
@@ -57,7 +57,6 @@ export class GroupWriter implements RecentView {
   readonly #select: Statement;
   readonly #insert: Statement;
   readonly #delete: Statement;
-  readonly #clear: Statement;
   // Numbers are never used again, because other processes read the groups after the last one they know: the newest
   // group is kept until there is a newer one.
   #newestGroup: number;
@@ -66,8 +65,8 @@ export class GroupWriter implements RecentView {
   readonly #damagedGroups: ReadonlySet<number>;
   // After the current transaction.
   #nextEmpty: ReadonlySet<number> = new Set();
-  // Groups whose writes have failed although their rows are in the database. The next transaction clears these rows.
-  readonly #failedGroups = new Set<number>();
+  // The size of the flushes since the last merge.
+  #added = 0;
 
   constructor(db: Database, { recent, empty, newest, damaged }: LoadedGroups) {
     this.#recent = recent;
@@ -78,7 +77,6 @@ export class GroupWriter implements RecentView {
     this.#select = db.prepare('SELECT status, epoch, rasp_seq, fcmp_seq, ts, digest FROM runs WHERE run_id = ?');
     this.#insert = db.prepare('INSERT INTO event_groups (group_id, body, packed) VALUES (?, ?, ?)');
     this.#delete = db.prepare('DELETE FROM event_groups WHERE group_id = ?');
-    this.#clear = db.prepare(`UPDATE event_groups SET body = x'', packed = 0 WHERE group_id = ?`);
   }
 
   refresh(): void {
@@ -137,13 +135,15 @@ export class GroupWriter implements RecentView {
   // Within a transaction. Merges a part, so that other work can run in between.
   mergeOldest(): void {
     let merged = 0;
+    const most = Math.max(MERGED_AT_ONCE, this.#added);
+    this.#added = 0;
     for (const { runId, bytes, oldestGroup } of this.#recent.runs()) {
       const isOld = oldestGroup < this.#newestGroup - KEPT_PART * MOST_GROUPS;
       const isTooMuch = Math.max(this.#recent.bytes - merged, this.#recent.groupBytes) > KEPT_PART * MOST_BYTES;
       if (!isOld && !isTooMuch && bytes < MOST_RUN_BYTES) continue;
       this.merge(runId);
       merged += bytes;
-      if (merged >= MERGED_AT_ONCE) return;
+      if (merged >= most) return;
     }
   }
 
@@ -154,7 +154,6 @@ export class GroupWriter implements RecentView {
   // At the end of a transaction: stores the staged flushes, and deletes groups whose flushes are all merged.
   store(): void {
     this.#nextEmpty = this.#emptyGroups;
-    for (const group of this.#failedGroups) this.#clear.run(group);
     if (this.#staged.size === 0) return;
     const flushes = [...this.#staged.values()].flatMap((staged) => staged.flushes);
     const newest = this.#newestGroup + Number(flushes.length > 0);
@@ -181,11 +180,12 @@ export class GroupWriter implements RecentView {
     if (isNew) this.#newestGroup += 1;
     for (const [runId, { flushes, isMerged }] of this.#staged) {
       if (isMerged) this.#recent.drop(runId);
-      for (const flush of flushes) this.#recent.add({ ...flush, group: this.#newestGroup }, this.#newestBytes);
+      for (const flush of flushes) {
+        this.#recent.add({ ...flush, group: this.#newestGroup }, this.#newestBytes);
+        this.#added += sizeOf(flush);
+      }
     }
     this.#emptyGroups = this.#nextEmpty;
-    if (this.#failedGroups.size > 0) this.#emptyGroups = new Set([...this.#nextEmpty, ...this.#failedGroups]);
-    this.#failedGroups.clear();
     this.#staged.clear();
   }
 
@@ -193,18 +193,6 @@ export class GroupWriter implements RecentView {
     this.#staged.clear();
     // They may be rows that the transaction had changed.
     this.#rows.clear();
-  }
-
-  // New flushes are refused, although their group is in the database. Merges are done: the events are in segments now.
-  // A transaction must not do both, because a merge would make a refused flush part of a segment.
-  notSynced(): void {
-    const staged = [...this.#staged];
-    const isNew = staged.some(([, { flushes }]) => flushes.length > 0);
-    invariant(!isNew || !staged.some(([, { isMerged }]) => isMerged), 'flushes are not stored and merged together');
-    if (isNew) this.#failedGroups.add((this.#newestGroup += 1));
-    for (const [runId, { isMerged }] of staged) if (isMerged) this.#recent.drop(runId);
-    if (!isNew) this.#emptyGroups = this.#nextEmpty;
-    this.#staged.clear();
   }
 
   #newest(runId: string): RecentFlush | undefined {

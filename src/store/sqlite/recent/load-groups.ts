@@ -4,7 +4,6 @@ import type { Message } from '../../../kernel/message.js';
 import { damageIn } from '../../../kernel/stored-json.js';
 import { nextDigest } from '../../digest.js';
 import type { JournalHeads, Lines } from '../../store.js';
-import type { LogSync } from '../commits/log-sync.js';
 import type { Database, Statement } from '../open-database.js';
 import { PACKED, type PackedBody } from '../pack-body.js';
 import { decodeGroup, type RecentFlush } from './group-format.js';
@@ -77,12 +76,9 @@ export class GroupReader implements RecentView {
   readonly #select: Statement;
   readonly #selectOldest: Statement;
   readonly #selectHeads: Statement;
-  readonly #log: LogSync | undefined;
   #lastGroup = 0;
 
-  // The writer commits before it syncs, so the log is synced before a new group is used.
-  constructor(db: Database, log?: LogSync) {
-    this.#log = log;
+  constructor(db: Database) {
     this.#select = db.prepare(SELECT);
     this.#selectOldest = db.prepare('SELECT min(group_id) AS oldest FROM event_groups');
     this.#selectHeads = db.prepare(SELECT_HEADS);
@@ -91,8 +87,6 @@ export class GroupReader implements RecentView {
   refresh(): void {
     const before = this.#lastGroup;
     for (const { group_id: group, ...body } of this.#select.iterate(before) as Iterable<GroupRow>) {
-      // Once for all rows: they are of one snapshot.
-      if (this.#lastGroup === before) this.#log?.syncHere();
       this.#lastGroup = group;
       // The writer reports damaged groups when it starts.
       for (const flush of readGroup(body, () => {})) this.#add(flush, group, body.body.length);

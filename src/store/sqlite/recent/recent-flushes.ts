@@ -115,7 +115,7 @@ export class RecentFlushes {
   }
 }
 
-function sizeOf({ journal: { rasp, fcmp } }: RecentFlush): number {
+export function sizeOf({ journal: { rasp, fcmp } }: RecentFlush): number {
   return rasp.bytes.length + (fcmp?.bytes.length ?? 0);
 }
 
