@@ -24,7 +24,8 @@ export function countPending(db: Database, now: number): { pending: number; over
 }
 
 // Damaged text counts as no warnings, and a damaged count as zero.
-const WARNINGS = `json_each(iif(iif(json_valid(warnings_json), json_type(warnings_json), '') = 'object', warnings_json, '{}'))`;
+const WARNINGS =
+  "json_each(iif(iif(json_valid(warnings_json), json_type(warnings_json), '') = 'object', warnings_json, '{}'))";
 const isSound = (value: string): string => `typeof(${value}) = 'integer' AND ${value} BETWEEN 1 AND ${MOST_COUNTED}`;
 
 const sumOfTurns = (measure: string, value: string, from = 'turns'): string =>
