@@ -13,10 +13,10 @@ const FIRST_QUIET_MAJOR = 24;
 // The page size of a new database; an existing one keeps its own. The data is mostly large text, and SQLite writes
 // whole pages: measured, a large write takes a fifth less time than with 4 KiB. With 16 KiB it is two fifths, but small
 // writes take longer.
-export const PAGE_BYTES = 8 * 1024;
+const PAGE_BYTES = 8 * 1024;
 
 // How long a statement waits for another process.
-export const BUSY_MS = 5000;
+const BUSY_MS = 5000;
 
 export async function openDatabase(path: string, options: { readOnly?: boolean } = {}): Promise<Database> {
   const driver = await loadDriver();
@@ -44,7 +44,7 @@ export async function openLock(path: string): Promise<Database> {
   return new driver.DatabaseSync(path, { timeout: 0 });
 }
 
-export function driverName(): string {
+function driverName(): string {
   const major = Number(process.versions.node.split('.')[0]);
   return major >= FIRST_QUIET_MAJOR ? 'node:sqlite' : '@photostructure/sqlite';
 }
