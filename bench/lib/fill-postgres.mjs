@@ -5,8 +5,10 @@ import { pairKey } from '../../dist/store/postgres/connection/text.js';
 import { BODY, FEW, HOUR_MS, NOW, SPEC } from './fill-runs.mjs';
 
 // Of each run: its number, its id, the time of its end, its state and its engine.
-const RUNS = `SELECT number, 'run_' || lpad(number::text, 26, '0') AS id, ${NOW}::bigint - ($1::int - number) * 1000 AS at,
-    CASE number % 10 WHEN 1 THEN 'waiting_user' WHEN 2 THEN 'queued' WHEN 3 THEN 'failed' ELSE 'succeeded' END AS status,
+const RUNS = `SELECT number, 'run_' || lpad(number::text, 26, '0') AS id,
+    ${NOW}::bigint - ($1::int - number) * 1000 AS at,
+    CASE number % 10 WHEN 1 THEN 'waiting_user' WHEN 2 THEN 'queued' WHEN 3 THEN 'failed' ELSE 'succeeded' END
+      AS status,
     CASE WHEN number < ${FEW * 10} AND number % 10 = 1 THEN 'gemini' ELSE 'codex' END AS engine
   FROM generate_series(0, $1::int - 1) AS number`;
 
@@ -15,15 +17,16 @@ const QUESTION = '{"kind":"open_text","prompt":"Which of the two?","options":[]}
 // The values after the number of runs.
 const STATEMENTS = [
   [
-    `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status, place,
-      attempt_number, epoch, waited_ms, exported_seq, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts, digest,
+    `INSERT INTO parley.runs (run_id, request_id, request_digest, engine, spec_json, cwd, home, continues, status,
+      place, attempt_number, epoch, waited_ms, exported_seq, created_at, updated_at, queued_at, rasp_seq, fcmp_seq, ts,
+      digest,
       last_commit)
     SELECT id, 'req_' || number, repeat('0', 64), engine,
       ($2::jsonb || jsonb_build_object('engine', engine, 'cwd', $3 || '/runs/' || id || '/workspace', 'home',
         $3 || '/runs/' || id || '/home', 'labels', jsonb_build_object('half',
         CASE number % 2 WHEN 0 THEN 'yes' ELSE 'no' END)))::text,
-      $3 || '/runs/' || id || '/workspace', $3 || '/runs/' || id || '/home', false, status, $3, 1, 1, 0, 8, at, at, at, 8,
-      8, at, repeat('0', 64), gen_random_uuid() FROM (${RUNS}) AS run`,
+      $3 || '/runs/' || id || '/workspace', $3 || '/runs/' || id || '/home', false, status, $3, 1, 1, 0, 8, at, at,
+      at, 8, 8, at, repeat('0', 64), gen_random_uuid() FROM (${RUNS}) AS run`,
     ({ place }) => [JSON.stringify(SPEC), place],
   ],
   [
