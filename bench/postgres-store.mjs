@@ -1,21 +1,17 @@
 // Measures the shared store on a real PostgreSQL with durable settings: flushes of 1 and of 8 writers next to bare
 // inserts of the same bytes, changes of state, and reads. Uses PARLEY_BENCH_DATABASE_URL (an empty database), or starts
 // a server.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { Pool } from 'pg';
 import { stateOf } from '../dist/journal/run-state.js';
 import { registerHost } from '../dist/store/postgres/hosts/host-lease.js';
 import { openPostgres } from '../dist/store/postgres/connection/open-postgres.js';
+import { openServer } from './lib/postgres-server.mjs';
 
 const SECONDS = 3;
 const EVENT = `{"seq":1,"text":"${'x'.repeat(580)}"}\n`;
 
 export default async function bench() {
-  const server = process.env.PARLEY_BENCH_DATABASE_URL
-    ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} }
-    : await startServer();
+  const server = await openServer();
   const store = await openPostgres(server.url, { host: 'bench', migrate: true });
   try {
     await registerHost(store.database, { host_id: 'bench', name: 'bench', url: null, ttlMs: 3_600_000 });
@@ -174,19 +170,4 @@ async function bareInserts(url, writers, events) {
   await pool.query('DROP TABLE bare');
   await pool.end();
   return inserts;
-}
-
-export async function startServer() {
-  const child = spawn(process.execPath, [new URL('../scripts/postgres-server.mjs', import.meta.url).pathname], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const exit = once(child, 'exit');
-  const [url] = await once(createInterface(child.stdout), 'line');
-  return {
-    url,
-    stop: async () => {
-      child.stdin.end();
-      await exit;
-    },
-  };
 }

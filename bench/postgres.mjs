@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient } from '../dist/client/index.js';
 import { migratePostgres } from '../dist/store/postgres/connection/open-postgres.js';
-import { startServer } from './postgres-store.mjs';
+import { openServer } from './lib/postgres-server.mjs';
 
 const ROUNDS = 5;
 const TURNS = 60;
@@ -21,9 +21,7 @@ const TOKEN = 'prl_2Lx8Vn4Qb9Tf6Rw1Zk7Hc3Mj5Pg0Yd';
 const program = new URL('../bin/parley.js', import.meta.url).pathname;
 
 export default async function bench() {
-  const database = process.env.PARLEY_BENCH_DATABASE_URL
-    ? { url: process.env.PARLEY_BENCH_DATABASE_URL, stop: async () => {} }
-    : await startServer();
+  const database = await openServer();
   try {
     await migratePostgres(database.url);
     const rounds = [];

@@ -1,44 +1,15 @@
 // A server with one run of many stored events, in a separate process: serves until it receives the signal to stop, and
 // reports its cost.
 import { createServer } from 'node:http';
-import { pino } from 'pino';
-import { systemClock } from '../dist/kernel/clock.js';
-import { systemTimers } from '../dist/process/timers.js';
-import { createService, DEFAULT_LIMITS } from '../dist/service/service.js';
-import { fixedOperator } from '../dist/service/access/operator-token.js';
-import { TokenBook } from '../dist/service/access/token-book.js';
-import { tokensIn } from '../dist/service/access/tokens.js';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { openService } from './lib/open-service.mjs';
 import { open } from './lib/open-runs.mjs';
 
 const [dir, events, token] = process.argv.slice(2);
 const bench = await open(dir);
 const { run_id: runId } = await bench.orchestrator.create({ engine: 'codex', prompt: `[[events ${events} 200]]` });
 const run = await bench.orchestrator.waitUntilIdle(runId);
-const hosts = new Set();
-const service = await createService({
-  store: bench.data.store,
-  orchestrator: bench.orchestrator,
-  clock: systemClock,
-  timers: systemTimers,
-  dataDir: bench.data.path,
-  version: 'bench',
-  tokens: new TokenBook({
-    source: tokensIn(bench.data.path),
-    operator: fixedOperator(token),
-    userName: 'bench',
-    clock: systemClock,
-  }),
-  access: bench.data.access,
-  baseUrl: () => '',
-  log: pino({ level: 'silent' }),
-  engines: async () => [],
-  limits: DEFAULT_LIMITS,
-  workspaceRoots: () => [dir],
-  hosts: () => hosts,
-});
-await service.app.listen({ host: '127.0.0.1', port: 0 });
-const { port } = service.app.server.address();
-hosts.add(`127.0.0.1:${port}`);
+const service = await openService({ data: bench.data, orchestrator: bench.orchestrator, token, root: dir });
 
 // The bare limit: the same bytes from memory, in the same chunks.
 const pieces = [];
@@ -59,7 +30,7 @@ const bare = createServer(async (_request, response) => {
   response.end('event: end\ndata: {}\n\n');
 }).listen(0, '127.0.0.1', () =>
   process.send({
-    url: `http://127.0.0.1:${port}`,
+    url: service.url,
     bare: `http://127.0.0.1:${bare.address().port}`,
     runId,
     events: run.heads.rasp_seq,
@@ -67,15 +38,20 @@ const bare = createServer(async (_request, response) => {
   }),
 );
 
+const STEP_MS = 5;
+const delays = monitorEventLoopDelay({ resolution: STEP_MS });
+delays.enable();
 let cpu = process.cpuUsage();
 const orders = {
   mark: () => {
     cpu = process.cpuUsage();
+    delays.reset();
     return {};
   },
   cost: () => {
     const { user, system } = process.cpuUsage(cpu);
-    return { cpu: user + system, rss: process.memoryUsage().rss };
+    const stall = Math.max(0, delays.max / 1e6 - STEP_MS);
+    return { cpu: user + system, rss: process.memoryUsage().rss, stall };
   },
   ask: async () => {
     const { run_id: id } = await bench.orchestrator.create({
@@ -84,15 +60,13 @@ const orders = {
       execution_mode: 'interactive',
       permission: 'full',
     });
-    await bench.orchestrator.waitUntilIdle(id);
-    return { runId: id };
+    const { heads } = await bench.orchestrator.waitUntilIdle(id);
+    return { runId: id, events: heads.rasp_seq };
   },
-  burst: async ({ runId: id, count }) => {
+  // Answers the question of the run with these directives.
+  play: async ({ runId: id, directives }) => {
     const { interaction_id: interaction } = await bench.data.store.loadPendingInteraction(id);
-    await bench.orchestrator.reply(id, {
-      interaction_id: interaction,
-      response: `[[events ${count} 200]] [[done {}]]`,
-    });
+    await bench.orchestrator.reply(id, { interaction_id: interaction, response: `${directives} [[done {}]]` });
     return { events: (await bench.orchestrator.waitUntilIdle(id)).heads.rasp_seq };
   },
   end: async () => {

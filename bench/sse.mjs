@@ -24,27 +24,45 @@ const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.le
 const perSecond = (count, ms) => Math.round(count / (ms / 1000));
 const whole = new Intl.NumberFormat('en').format;
 
-export default async function benchSse() {
+// A server with a run of so many events, in another process. `request` sends it an order and resolves with its result.
+export async function startSseServer(events = EVENTS) {
   const root = mkdtempSync(join(tmpdir(), 'parley-bench-'));
-  const server = fork(SERVER, [root, String(EVENTS), TOKEN], {
+  const server = fork(SERVER, [root, String(events), TOKEN], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     execArgv: process.env.PARLEY_BENCH_PROF ? ['--cpu-prof', `--cpu-prof-dir=${process.env.PARLEY_BENCH_PROF}`] : [],
   });
-  try {
-    const [made] = await once(server, 'message');
-    const request = async (order, rest = {}) => {
-      server.send({ order, ...rest });
-      return (await once(server, 'message'))[0];
-    };
-    await stored(made, request);
-    await throughClient(made, request);
-    await firstEvent(made);
-    await manyReaders(made, request);
-    await request('end');
-    await once(server, 'exit');
-  } finally {
+  const close = () => {
     server.kill();
     rmSync(root, { recursive: true, force: true });
+  };
+  const request = async (order, rest = {}) => {
+    server.send({ order, ...rest });
+    return (await once(server, 'message'))[0];
+  };
+  try {
+    const [about] = await once(server, 'message');
+    const end = async () => {
+      await request('end');
+      await once(server, 'exit');
+    };
+    return { ...about, request, end, close };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+export default async function benchSse() {
+  const server = await startSseServer();
+  try {
+    const { request } = server;
+    await stored(server, request);
+    await throughClient(server, request);
+    await firstEvent(server);
+    await manyReaders(server, request);
+    await server.end();
+  } finally {
+    server.close();
   }
 }
 
@@ -165,7 +183,7 @@ async function manyReaders({ url }, request) {
   const { rss } = await request('cost');
   await request('mark');
   const begin = now();
-  const { events } = await request('burst', { runId, count: BURST });
+  const { events } = await request('play', { runId, directives: `[[events ${BURST} 200]]` });
   const lasts = await Promise.all(readers);
   const ms = now() - begin;
   const { cpu, rss: after } = await request('cost');

@@ -1,14 +1,11 @@
 // Measures what waiting runs cost, and how many of them survive a kill of the server.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { childrenOf, grown, memoryOf, shareOf } from './lib/cost.mjs';
 import { now, sum, format } from './lib/figures.mjs';
+import { fillWaiting } from './lib/fill-waiting-runs.mjs';
 import { readFrames } from './lib/frames.mjs';
 import { absent, peer } from './lib/peers.mjs';
 import { earlierVersion, newFolder, post, removeFolder, startParley, startSandboxAgent } from './lib/systems.mjs';
 
-const FILL = fileURLToPath(new URL('./lib/fill-waiting.mjs', import.meta.url));
 const WAITING = 10_000;
 const FEWER = 1000;
 const OTHERS = 50;
@@ -38,11 +35,11 @@ export default {
   plots: ['KiB/waiting run', 'recovered %'],
   async open() {
     const [many, fewer, empty] = [newFolder(), newFolder(), newFolder()];
-    await fill(many, WAITING);
-    await fill(fewer, FEWER);
+    await fillWaiting(many, WAITING);
+    await fillWaiting(fewer, FEWER);
     const before = earlierVersion();
     const earlier = before && { ...before, many: newFolder(), empty: newFolder() };
-    if (earlier) await fill(earlier.many, WAITING, earlier.script('fill-waiting.mjs'));
+    if (earlier) await fillWaiting(earlier.many, WAITING, earlier.script('fill-waiting.mjs'));
     return {
       systems: [
         {
@@ -84,13 +81,6 @@ export default {
     },
   ],
 };
-
-// Created through the store, because so many turns of an engine would take an hour.
-async function fill(folder, count, script = FILL) {
-  const child = spawn(process.execPath, [script, folder, String(count)], { stdio: ['ignore', 'ignore', 'inherit'] });
-  const [, signal] = await once(child, 'exit');
-  if (signal !== 'SIGKILL') throw new Error('the data directory was not filled');
-}
 
 // `version` has the program of an earlier version.
 async function killParley(folder, empty, waiting, { program } = {}) {

@@ -11,12 +11,15 @@ export const median = (values) => share(values, 0.5);
 
 export const sum = (values) => values.reduce((all, value) => all + value, 0);
 
-// The exponent with which y grows with x in these points [x, y]: the slope of the logarithms. 0 is constant, 1 linear.
-export function exponentOf(points) {
-  const logs = points.map(([x, y]) => [Math.log(x), Math.log(y)]);
+// The exponent with which y grows with x in these points [x, y]: the slope of the line through their logarithms with
+// the least squares. 0 is constant, 1 linear. Smaller values than `least` are noise and count as `least`. Null: fewer
+// than two different sizes.
+export function exponentOf(points, least = Number.MIN_VALUE) {
+  const logs = points.map(([x, y]) => [Math.log(x), Math.log(Math.max(least, y))]);
   const mean = (index) => sum(logs.map((log) => log[index])) / logs.length;
   const [x, y] = [mean(0), mean(1)];
-  return sum(logs.map((log) => (log[0] - x) * (log[1] - y))) / sum(logs.map((log) => (log[0] - x) ** 2));
+  const width = sum(logs.map((log) => (log[0] - x) ** 2));
+  return width > 0 ? sum(logs.map((log) => (log[0] - x) * (log[1] - y))) / width : null;
 }
 
 export const UNKNOWN = '–';

@@ -1,23 +1,29 @@
 // Fills a data directory with runs through SQL: most have ended, a tenth waits, a tenth is queued. One engine has few
 // runs, one label has few and another has half of them, and one webhook has a pending delivery for every tenth run.
 import { randomUUID } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { openDatabase } from '../../dist/store/sqlite/open-database.js';
 
 export const NOW = Date.parse('2026-11-01T00:00:00.000Z');
 export const FEW = 20;
 
-const HOUR_MS = 3600 * 1000;
-const SPEC = {
+export const HOUR_MS = 3600 * 1000;
+export const SPEC = {
   execution_mode: 'interactive',
   prompt: 'Find out why the tests of the parser fail on the slow machine, and fix it. '.repeat(8),
   permission: 'workspace-write',
   runtime_options: { max_attempt: 3 },
 };
 const LINES = Array.from({ length: 8 }, (_, index) => JSON.stringify({ seq: index + 1, type: 'agent.message' }));
-const BODY = Buffer.from(`${LINES.join('\n')}\n`);
+export const BODY = Buffer.from(`${LINES.join('\n')}\n`);
 
 export const runId = (number) => `run_${String(number).padStart(26, '0')}`;
+
+export const interactionId = (number) => `int_${String(number).padStart(26, '0')}`;
+
+export const isEnded = (number) => !['queued', 'waiting_user'].includes(stateOf(number));
 
 export function stateOf(number) {
   if (number % 10 === 1) return 'waiting_user';
@@ -25,8 +31,9 @@ export function stateOf(number) {
   return number % 10 === 3 ? 'failed' : 'succeeded';
 }
 
-// The database is migrated and nobody has it open.
-export async function fillRuns(file, folder, count) {
+// The database is migrated and nobody has it open. `now`: when the newest run ended, a second after the one before it.
+// `onlyEnded`: no run waits or is queued.
+export async function fillRuns(file, folder, count, { now = NOW, onlyEnded = false } = {}) {
   const db = await openDatabase(file);
   db.exec('PRAGMA synchronous = OFF; BEGIN');
   const insert = (table, columns) => {
@@ -57,8 +64,8 @@ export async function fillRuns(file, folder, count) {
   const digest = '0'.repeat(64);
   for (let number = 0; number < count; number += 1) {
     const id = runId(number);
-    const at = NOW - (count - number) * 1000;
-    const status = stateOf(number);
+    const at = now - (count - number) * 1000;
+    const status = onlyEnded && !isEnded(number) ? 'succeeded' : stateOf(number);
     const engine = number < FEW * 10 && number % 10 === 1 ? 'gemini' : 'codex';
     const [cwd, home] = [`${folder}/runs/${id}/workspace`, `${folder}/runs/${id}/home`];
     const labels = {
@@ -75,7 +82,7 @@ export async function fillRuns(file, folder, count) {
     if (status === 'waiting_user') {
       const asked = '{"kind":"open_text","prompt":"Which of the two?","options":[]}';
       const decides = number % 20 === 1 ? 1 : 0;
-      const values = [`int_${number}`, id, 1, asked, 'pending', at, at + HOUR_MS * (decides ? 1e4 : 1), decides];
+      const values = [interactionId(number), id, 1, asked, 'pending', at, at + HOUR_MS * (decides ? 1e4 : 1), decides];
       question.run(...values, ...(hasEngine ? [engine] : []));
       delivery.run(randomUUID(), 'board', 'run.waiting_user', '{}', id, 8, digest, at, 'pending', 0, at);
     }
@@ -86,6 +93,23 @@ export async function fillRuns(file, folder, count) {
   const written = await open(file, 'r+');
   await written.sync();
   await written.close();
+}
+
+// The files of an ended run, like those of a real one.
+export function fillFolder(folder, id) {
+  const run = join(folder, 'runs', id);
+  for (const path of ['attempts/1', 'workspace', 'home/.codex/sessions/2026/01/01'])
+    mkdirSync(join(run, path), { recursive: true });
+  for (const [path, bytes] of [
+    ['attempts/1/stdout.log', BODY],
+    ['attempts/1/stderr.log', ''],
+    ['rasp.jsonl', BODY],
+    ['fcmp.jsonl', BODY],
+    ['result.json', '{}\n'],
+    ['home/.codex/config.toml', ''],
+    ['home/.codex/sessions/2026/01/01/rollout.jsonl', BODY],
+  ])
+    writeFileSync(join(run, path), bytes);
 }
 
 // An earlier version has no such column.

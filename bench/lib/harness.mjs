@@ -7,6 +7,7 @@ import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { median, sorted, format, UNKNOWN } from './figures.mjs';
+import { cellOf } from './growth-table.mjs';
 import { clearUp, isPinned, unpinMyself } from './systems.mjs';
 
 export const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
@@ -21,11 +22,8 @@ const ROUNDS = 5;
 export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS, isKept = true } = {}) {
   console.log(`${bench.name}: ${bench.title}`);
   const result = {
-    name: bench.name,
+    ...describeRun(bench.name),
     rounds,
-    measured: new Date().toISOString().slice(0, 10),
-    commit: commit(),
-    machine: machine(),
     pinned: bench.pinned !== undefined && isPinned,
     rows: [],
     more: {},
@@ -35,10 +33,11 @@ export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS, isKept 
     scene = await bench.open();
     result.rows = scene.systems.map(({ who, note }) => ({ who, ...(note === undefined ? {} : { note }), figures: {} }));
     for (let round = 0; round < rounds; round += 1) {
-      for (const [index, system] of scene.systems.entries()) keep(bench, result.rows[index], await system.round(round));
+      for (const [index, system] of scene.systems.entries())
+        addValues(bench, result.rows[index], await system.round(round));
     }
     for (const [index, system] of scene.systems.entries())
-      keep(bench, result.rows[index], (await system.after?.()) ?? {});
+      addValues(bench, result.rows[index], (await system.after?.()) ?? {});
     result.more = scene.more?.() ?? {};
   } finally {
     await scene?.close();
@@ -46,13 +45,21 @@ export async function runBench(bench, { rounds = bench.rounds ?? ROUNDS, isKept 
     unpinMyself();
   }
   print(bench, result);
-  if (!isKept) return;
+  if (isKept) keep(result);
+}
+
+// When and where a bench was measured.
+export function describeRun(name) {
+  return { name, measured: new Date().toISOString().slice(0, 10), commit: commit(), machine: machine() };
+}
+
+export function keep(result) {
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(join(RESULTS, `${result.name}.json`), `${JSON.stringify(result, null, 1)}\n`);
 }
 
 // Null is an unknown value; for Parley, any other value must be a number.
-function keep({ figures }, row, values) {
+function addValues({ figures }, row, values) {
   for (const [name, value] of Object.entries(values)) {
     if (!Object.hasOwn(figures, name)) throw new Error(`the figure "${name}" has no description`);
     if (row.who.startsWith('Parley') && value !== null && !Number.isFinite(value))
@@ -72,8 +79,11 @@ export function valueOf({ figures }, { rows }, who, figure) {
 
 // Leaves out figures that were not measured.
 export function judgeAims(bench, result) {
-  const aims = bench.aims?.((who, figure) => valueOf(bench, result, who, figure), result.more) ?? [];
-  return aims.map(({ aim, got, reached }) => ({
+  const { rows, more } = result;
+  const aims = bench.measure
+    ? bench.aims?.((...which) => cellOf(rows, ...which), rows)
+    : bench.aims?.((who, figure) => valueOf(bench, result, who, figure), more);
+  return (aims ?? []).map(({ aim, got, reached }) => ({
     aim,
     got,
     verdict: got.includes(UNKNOWN) ? 'not measured' : reached ? 'reached' : '**not reached**',

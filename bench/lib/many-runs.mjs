@@ -4,6 +4,7 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { openDatabase } from '../../dist/store/sqlite/open-database.js';
 import { cpuOf, grown, memoryOf, writtenOf } from './cost.mjs';
 import { median, now, share, sum } from './figures.mjs';
 import { lossOf, readFrames, readUntil } from './frames.mjs';
@@ -30,11 +31,21 @@ export const figures = {
   'server MiB': { better: 'less' },
   'bytes written/event': {
     better: 'less',
-    description: 'passed to the file system by the server, from the first event until all runs have ended',
+    description:
+      'passed to the file system by the server (write_bytes of /proc/PID/io), from the first event until all runs ' +
+      'have ended',
   },
   'bytes kept/event': {
     better: 'less',
-    description: 'by which the database has grown, with its write-ahead log',
+    description: 'by which the files of the database have grown when all runs have ended, with the write-ahead log',
+  },
+  'bytes in use/event': {
+    better: 'less',
+    description: 'by which the pages of the database that hold data have grown when all runs have ended',
+  },
+  'bytes in use/event, merged': {
+    better: 'less',
+    description: 'the same after the server has merged all flushes and has stopped',
   },
 };
 
@@ -108,6 +119,15 @@ function databaseSize(data) {
   return sum(files.map((path) => statSync(path).size));
 }
 
+// Without free pages; pages that are only in the write-ahead log count.
+async function usedBytes(data) {
+  const db = await openDatabase(join(data, 'parley.db'), { readOnly: true });
+  const read = (name) => Object.values(db.prepare(`PRAGMA ${name}`).get())[0];
+  const bytes = (read('page_count') - read('freelist_count')) * read('page_size');
+  db.close();
+  return bytes;
+}
+
 async function throughParley(server, folder) {
   const agents = openAgents();
   const { times, onFrame } = listen();
@@ -136,15 +156,18 @@ async function throughParley(server, folder) {
     );
   }
   await Promise.all(firstOutputs);
-  const [written, kept] = [writtenOf(server.pid), databaseSize(server.data)];
+  const [written, kept, used] = [writtenOf(server.pid), databaseSize(server.data), await usedBytes(server.data)];
   const measured = await measure(folder, server.pid, times, () => Promise.all(readings));
   for (const runId of runs) await server.waitUntilIdle(runId);
   agents.forEach((agent) => agent.destroy());
-  return {
-    ...measured,
+  const costs = {
     'bytes written/event': grown(written, writtenOf(server.pid), RUNS * EVENTS),
     'bytes kept/event': grown(kept, databaseSize(server.data), RUNS * EVENTS),
+    'bytes in use/event': grown(used, await usedBytes(server.data), RUNS * EVENTS),
   };
+  await server.stop();
+  const merged = grown(used, await usedBytes(server.data), RUNS * EVENTS);
+  return { ...measured, ...costs, 'bytes in use/event, merged': merged };
 }
 
 async function throughSandboxAgent(server, folder) {

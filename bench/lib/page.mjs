@@ -3,8 +3,9 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { growthSection } from './growth.mjs';
 import { judgeAims, load, RESULTS, spread } from './harness.mjs';
-import { bars, line } from './plot.mjs';
+import { bars, curves, line } from './plot.mjs';
 
 const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
 const PICTURES = join(DOCS, 'images', 'bench');
@@ -27,13 +28,28 @@ export const PROOFS = [
   'profile',
 ];
 
+// How costs grow, one bench for each dimension.
+export const GROWTH = [
+  'growth-runs',
+  'growth-postgres',
+  'growth-questions',
+  'growth-events',
+  'growth-turns',
+  'growth-clients',
+  'growth-hosts',
+];
+// Takes long and fills the disk, so it runs only by its own name.
+export const RETENTION = 'growth-retention';
+
+export async function loadBench(name) {
+  const file = name.startsWith('growth-') ? `growth/${name.slice('growth-'.length)}` : name;
+  return (await import(`../${file}.mjs`)).default;
+}
+
 export async function writePage() {
-  const proofs = await Promise.all(
-    PROOFS.map(async (name) => ({
-      bench: (await import(`../${name}.mjs`)).default,
-      result: existsSync(join(RESULTS, `${name}.json`)) ? load(name) : null,
-    })),
-  );
+  const proofs = await readResults(PROOFS);
+  const dimensions = await readResults([...GROWTH, RETENTION]);
+  const all = [...proofs, ...dimensions];
   mkdirSync(PICTURES, { recursive: true });
   for (const old of readdirSync(PICTURES)) rmSync(join(PICTURES, old));
   const text = [
@@ -47,13 +63,14 @@ export async function writePage() {
       '`synchronous=FULL`). Where there is a bare limit, it is in the table. Losses are listed, including ours. For ' +
       'anything that must never happen, the worst round counts.',
     '',
-    ...describePlaces(proofs),
+    ...describePlaces(all),
     '',
     'The machine is shared and noisy: compare within a table, not with other machines.',
     '',
     '```sh',
-    'npm run bench -- all        # all benches and this page: half an hour. Installs the other systems in .cache/peers',
+    'npm run bench -- all        # all benches and this page: two hours. Installs the other systems in .cache/peers',
     'npm run bench -- stream     # one bench; its name is its heading below',
+    'npm run bench -- growth     # how costs grow, in all dimensions',
     'npm run bench -- page       # only this page, from bench/results',
     '```',
     '',
@@ -65,18 +82,36 @@ export async function writePage() {
     '',
     '| aim | measured | |',
     '|---|---|---|',
-    ...proofs.flatMap(({ bench, result }) =>
+    ...all.flatMap(({ bench, result }) =>
       judgeAims(bench, result ?? NONE).map(
         ({ aim, got, verdict }) => `| [${aim}](#${bench.name}) | ${got} | ${verdict} |`,
       ),
     ),
     '',
     ...proofs.flatMap(section),
+    '## growth',
+    '',
+    'How the costs of Parley alone grow: each table has the median at several sizes, with the longest time for which ' +
+      'the event loop of the server stood still in brackets, and the exponent of the growth: 0 is constant, 1 is ' +
+      'linear, 2 is quadratic (the slope of log cost over log size). Times below 0.05 ms are noise and count as ' +
+      'that. An exponent over 0.2 is bold if the work takes more than 5 ms at the largest size. ' +
+      `\`npm run bench -- growth\` measures all but \`${RETENTION}\`, which takes long and fills the disk.`,
+    '',
+    ...dimensions.flatMap((dimension) => growthSection(dimension, drawCurves)),
   ];
   writeFileSync(join(DOCS, 'internals', 'benchmarks.md'), `${text.join('\n').trimEnd()}\n`);
   console.log(
-    `docs/internals/benchmarks.md: ${proofs.filter(({ result }) => result !== null).length} of ${proofs.length} ` +
+    `docs/internals/benchmarks.md: ${all.filter(({ result }) => result !== null).length} of ${all.length} ` +
       `benches, ${readdirSync(PICTURES).length} pictures`,
+  );
+}
+
+function readResults(names) {
+  return Promise.all(
+    names.map(async (name) => ({
+      bench: await loadBench(name),
+      result: existsSync(join(RESULTS, `${name}.json`)) ? load(name) : null,
+    })),
   );
 }
 
@@ -152,6 +187,10 @@ function drawLines({ name, more }) {
   return (more.lines ?? []).map(({ title, x, y, points }) =>
     draw(`${name}-${title}`, title, line(title, points, { x, y })),
   );
+}
+
+function drawCurves(name, title, series, axes) {
+  return draw(`${name}-${title}`, title, curves(title, series, axes));
 }
 
 function draw(name, title, svg) {

@@ -77,12 +77,17 @@ export function earlierVersion() {
   };
 }
 
-// PARLEY_BENCH_PROF=FOLDER writes profiles of the servers.
+const REPORT_STALLS = new URL('./report-stalls.mjs', import.meta.url).href;
+
+// PARLEY_BENCH_PROF=FOLDER writes profiles of the servers. `port`: 0 is any free one. `reportsStalls`: the server also
+// has stall().
 export async function startParley(
   folder,
   {
     pinned = false,
     slots = 2,
+    port = 0,
+    reportsStalls = false,
     config = {},
     engine: script = '',
     program = PROGRAM,
@@ -99,10 +104,11 @@ export async function startParley(
     process.execPath,
     [
       ...(profiles ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : []),
+      ...(reportsStalls ? ['--import', REPORT_STALLS] : []),
       program,
       'serve',
       '--port',
-      '0',
+      String(port),
       '--json',
       '--log-level',
       'error',
@@ -110,7 +116,7 @@ export async function startParley(
       data,
     ],
     {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'inherit', ...(reportsStalls ? ['ipc'] : [])],
       env: { PATH: process.env.PATH, HOME: folder, PARLEY_TOKEN: TOKEN, PARLEY_CODEX_BIN: engine },
     },
     pinned,
@@ -139,6 +145,12 @@ export async function startParley(
           throw new Error(`run ${runId} is ${status} instead of ${wanted}: ${error?.message ?? ''}`);
         await pause(20);
       }
+    },
+    // The longest time in ms for which its event loop stood still since the last call.
+    stall: async () => {
+      child.send('stall');
+      const [{ stall }] = await once(child, 'message');
+      return stall;
     },
     kill: () => over(child, 'SIGKILL'),
     stop: () => over(child, 'SIGTERM'),
@@ -230,7 +242,7 @@ export function post(url, body, method = 'POST', headers = {}) {
   });
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();

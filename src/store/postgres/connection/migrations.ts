@@ -389,6 +389,12 @@ ALTER TABLE parley.hosts DROP CONSTRAINT hosts_write_an_event_for_each_row;
 ALTER TABLE parley.hosts ADD CONSTRAINT hosts_read_totals CHECK (generation >= 5) NOT VALID;
 `;
 
+// Finds the sites and places that queued runs wait for, without reading the queue.
+const QUEUED_PLACES = `
+CREATE INDEX runs_queued_by_place ON parley.runs ((COALESCE(site, '')), (COALESCE(place, '')), queued_at, run_id)
+  WHERE status = 'queued';
+`;
+
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'hosts, runs, interactions, journals and deliveries', sql: TABLES + DELIVERIES + SECRET },
   { version: 2, name: 'browser sessions, sign-in codes, token uses and the administrative journal', sql: ACCESS },
@@ -398,4 +404,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 6, name: 'hashes of tokens and public keys instead of a secret', sql: HASHES_ONLY },
   { version: 7, name: 'every session and cancel request has its event', sql: EVENT_FOR_EACH_ROW },
   { version: 8, name: 'totals and indexes, so that costs do not grow with the number of runs', sql: TOTALS },
+  { version: 9, name: 'queued runs by the place that they wait for', sql: QUEUED_PLACES },
 ];

@@ -18,16 +18,32 @@ export interface Stranded {
   readonly hasSite: boolean;
 }
 
-// Runs that are queued for a site or a place that no host has served for this long.
+// Runs that are queued for a site or a place that no host has served for this long. Goes from one place to the next in
+// the index, so the cost depends on the number of places and not on the length of the queue. In the index, no site and
+// no place are empty texts.
 export async function listStranded(db: Database, goneMs: number, limit: number): Promise<Stranded[]> {
-  const since = `clock_timestamp() - $1::double precision * interval '1 millisecond'`;
+  const since = `statement_timestamp() - $1::double precision * interval '1 millisecond'`;
+  const [site, place] = [`COALESCE(site, '')`, `COALESCE(place, '')`];
+  const select = (condition: string): string =>
+    `SELECT ${site} AS site, ${place} AS place FROM parley.runs WHERE status = 'queued' ${condition}
+      ORDER BY ${site}, ${place} LIMIT 1`;
   return db.read<Stranded>({
     name: 'list-stranded',
-    text: `SELECT run_id, site IS NOT NULL AS "hasSite" FROM parley.runs AS run
-      WHERE status = 'queued' AND (site IS NOT NULL OR place IS NOT NULL)
-      AND NOT EXISTS (SELECT FROM parley.hosts
-      WHERE (site = run.site OR (run.site IS NULL AND place = run.place)) AND lease_until > ${since})
-      AND to_timestamp(queued_at / 1000.0) < ${since} ORDER BY queued_at, run_id LIMIT $2`,
+    text: `WITH RECURSIVE places AS (
+        (${select('')})
+        UNION ALL
+        SELECT following.* FROM places,
+          LATERAL (${select(`AND (${site}, ${place}) > (places.site, places.place)`)}) AS following
+      )
+      SELECT run.run_id, places.site <> '' AS "hasSite" FROM places,
+        LATERAL (SELECT run_id, queued_at FROM parley.runs
+          WHERE status = 'queued' AND ${site} = places.site AND ${place} = places.place
+            AND queued_at < (extract(epoch FROM ${since}) * 1000)::bigint
+          ORDER BY queued_at, run_id LIMIT $2) AS run
+      WHERE (places.site <> '' OR places.place <> '')
+        AND NOT EXISTS (SELECT FROM parley.hosts WHERE lease_until > ${since}
+          AND CASE WHEN places.site <> '' THEN site = places.site ELSE place = places.place END)
+      ORDER BY run.queued_at, run.run_id LIMIT $2`,
     values: [goneMs, limit],
   });
 }
