@@ -29,6 +29,7 @@ const PROGRAMS = [
   'tests/scripts/ci-summary.test.ts',
   'tests/scripts/install-engines.test.ts',
   'tests/store/checkpoints.test.ts',
+  'tests/store/free-pages.test.ts',
 ];
 
 // Long forms: seeded searches, floods, planted repositories, large runs, deadlines that burn CPU time, and faults of

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Checkpoints } from '../../src/store/sqlite/commits/checkpoints.js';
+import { Checkpoints, IDLE_MS } from '../../src/store/sqlite/commits/checkpoints.js';
 import { Writes } from '../../src/store/sqlite/commits/writes.js';
 import { makeDurable, openDatabase, type Database } from '../../src/store/sqlite/open-database.js';
+import { SimulatedTimers } from '../support/simulated-timers.js';
 
 const MIB = 1024 * 1024;
 let dir: string;
@@ -73,6 +74,107 @@ test('a reader that keeps an old state of the database delays the end of the log
   const before = logBytes();
   await fill(writes, 600);
   expect(logBytes()).toBeLessThanOrEqual(before + 48 * MIB);
+  await checkpoints.close();
+});
+
+// Lets time pass without writes until the condition holds.
+async function idleUntil(timers: SimulatedTimers, condition: () => boolean): Promise<void> {
+  while (!condition()) {
+    timers.advance(IDLE_MS);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+async function openReader(): Promise<Database> {
+  const reader = await openDatabase(path, { readOnly: true });
+  reader.exec('BEGIN');
+  reader.prepare('SELECT COUNT(*) FROM things').get();
+  return reader;
+}
+
+test('after a burst, the log is emptied when nothing is written any more, and only then', async () => {
+  const timers = new SimulatedTimers();
+  const checkpoints = new Checkpoints(db, path, timers);
+  const writes = new Writes(db, { checkpoints });
+  await fill(writes, 200);
+  const burst = logBytes();
+  expect(burst).toBeGreaterThan(8 * MIB);
+  for (let round = 0; round < 5; round += 1) {
+    await fill(writes, 1);
+    timers.advance(IDLE_MS);
+  }
+  expect(logBytes()).toBeGreaterThanOrEqual(burst);
+  await idleUntil(timers, () => logBytes() === 0);
+  // A small one is kept, and nothing wakes the process up.
+  await fill(writes, 10);
+  const small = logBytes();
+  while (timers.lengths().length > 0) timers.advance(IDLE_MS);
+  expect(logBytes()).toBe(small);
+  expect(db.prepare('SELECT COUNT(*) AS count FROM things').get()).toEqual({ count: 215 });
+  await checkpoints.close();
+});
+
+test('while a reader holds a transaction the log grows by what is written; when it ends it is emptied', async () => {
+  const timers = new SimulatedTimers();
+  const checkpoints = new Checkpoints(db, path, timers);
+  const writes = new Writes(db, { checkpoints });
+  const reader = await openReader();
+  await fill(writes, 1600);
+  // 100 MiB, although all of them were tried to be moved.
+  expect(logBytes()).toBeGreaterThan(95 * MIB);
+  expect(logBytes()).toBeLessThan(130 * MIB);
+  expect(checkpoints.isHeldUp).toBe(true);
+  // As long as the reader is there, idle time changes nothing.
+  for (let round = 0; round < 20; round += 1) {
+    timers.advance(IDLE_MS);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(logBytes()).toBeGreaterThan(95 * MIB);
+  reader.exec('COMMIT');
+  reader.close();
+  await idleUntil(timers, () => logBytes() === 0);
+  expect(checkpoints.isHeldUp).toBe(false);
+  await checkpoints.close();
+  expect(statSync(path).size).toBeGreaterThan(100 * MIB);
+});
+
+test('after a long reader a writer that never pauses gets a small log again', async () => {
+  const checkpoints = new Checkpoints(db, path, new SimulatedTimers());
+  const writes = new Writes(db, { checkpoints });
+  const reader = await openReader();
+  await fill(writes, 1600);
+  expect(logBytes()).toBeGreaterThan(95 * MIB);
+  reader.exec('COMMIT');
+  reader.close();
+  for (let filled = 0; logBytes() > 64 * MIB; filled += 50) {
+    expect(filled).toBeLessThan(10_000);
+    await fill(writes, 50);
+  }
+  await checkpoints.close();
+});
+
+test('the large log of a process that crashed is emptied by the next one', async () => {
+  db.exec('PRAGMA wal_autocheckpoint = 0');
+  const put = db.prepare('INSERT INTO things (body) VALUES (?)');
+  for (let number = 0; number < 200; number += 1) put.run(Buffer.alloc(64 * 1024, number));
+  const timers = new SimulatedTimers();
+  const checkpoints = new Checkpoints(db, path, timers);
+  await idleUntil(timers, () => logBytes() === 0);
+  await checkpoints.close();
+  expect(db.prepare('SELECT COUNT(*) AS count FROM things').get()).toEqual({ count: 200 });
+});
+
+test('a write during the emptying of the log waits for it without blocking this thread', async () => {
+  db.exec('PRAGMA wal_autocheckpoint = 0');
+  db.prepare('INSERT INTO things (body) VALUES (?)').run(Buffer.alloc(16 * MIB));
+  const timers = new SimulatedTimers();
+  const checkpoints = new Checkpoints(db, path, timers);
+  const writes = new Writes(db, { checkpoints });
+  timers.advance(IDLE_MS);
+  const order: string[] = [];
+  void checkpoints.wait()?.then(() => order.push(`emptied to ${logBytes()}`));
+  await writes.add(() => order.push('written'));
+  expect(order).toEqual(['emptied to 0', 'written']);
   await checkpoints.close();
 });
 

@@ -33,6 +33,12 @@ export function makeDurable(db: Database): void {
   db.exec('PRAGMA foreign_keys = ON');
 }
 
+// Free pages can be returned to the file system one by one, without rewriting the file. Applies to a database without
+// pages, and to any other after the next VACUUM.
+export function returnFreePages(db: Database): void {
+  db.exec('PRAGMA auto_vacuum = INCREMENTAL');
+}
+
 // A database that is used only as a lock: nothing is written, and nobody waits for it.
 export async function openLock(path: string): Promise<Database> {
   const driver = await loadDriver();

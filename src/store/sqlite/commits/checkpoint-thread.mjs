@@ -9,9 +9,10 @@ const { path, driver } = /** @type {{ path: string, driver: string }} */ (worker
 /** @type {typeof import('@photostructure/sqlite')} */
 const { DatabaseSync } = await import(driver);
 const db = new DatabaseSync(path, { timeout: 0 });
-const checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+const move = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+const moveAndEmpty = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
 
-port.on('message', (/** @type {'checkpoint' | 'close'} */ message) => {
+port.on('message', (/** @type {'move' | 'empty' | 'close'} */ message) => {
   if (message === 'close') {
     db.close();
     port.close();
@@ -19,8 +20,11 @@ port.on('message', (/** @type {'checkpoint' | 'close'} */ message) => {
   }
   // Fails if the disk does; the log keeps everything, and the next checkpoint tries again.
   try {
-    checkpoint.get();
-    port.postMessage({ isDone: true });
+    const statement = message === 'empty' ? moveAndEmpty : move;
+    const { busy, log, checkpointed } = /** @type {{ busy: number, log: number, checkpointed: number }} */ (
+      /** @type {unknown} */ (statement.get())
+    );
+    port.postMessage({ isDone: true, left: log - checkpointed, isEmpty: message === 'empty' && busy === 0 });
   } catch {
     port.postMessage({ isDone: false });
   }

@@ -15,6 +15,7 @@ const GROUP_BYTES = 1024 * 1024;
 
 interface Write {
   readonly bytes: number;
+  readonly pages: number | undefined;
   readonly later: boolean;
   readonly alone: boolean;
   readonly work: () => unknown;
@@ -79,12 +80,12 @@ export class Writes {
 
   // The work is synchronous and either does all of its part or throws; it is done again where others kept it from being
   // stored. `onCommitted` is called before anything else is written, with the time since the write was requested.
-  // `bytes` is about how much it writes. `later` allows another thread to sync it. `alone`: no other write shares its
-  // transaction.
+  // `bytes` is about how much it writes, and `pages` how many pages, if `bytes` does not tell. `later` allows another
+  // thread to sync it. `alone`: no other write shares its transaction.
   add<T>(
     work: () => T,
     onCommitted: (result: T, ms: number) => void = () => {},
-    { bytes = 0, later = false, alone = false }: Partial<Pick<Write, 'bytes' | 'later' | 'alone'>> = {},
+    { bytes = 0, pages, later = false, alone = false }: Partial<Omit<Write, 'work' | 'done' | 'fail'>> = {},
   ): Promise<T> {
     const asked = performance.now();
     return new Promise((resolve, fail) => {
@@ -92,7 +93,7 @@ export class Writes {
         onCommitted(result as T, performance.now() - asked);
         resolve(result as T);
       };
-      this.#waiting.push({ work, done, fail, bytes, later, alone });
+      this.#waiting.push({ work, done, fail, bytes, pages, later, alone });
       if (this.#waiting.length === 1 && !this.#pause) setImmediate(() => this.#writeGroups());
     });
   }
@@ -163,7 +164,7 @@ export class Writes {
       return this.#write(group.slice(half), { mayWait: false });
     }
     const committed = { group, results };
-    this.#checkpoints?.grew(log ? PAGES_EACH : pagesOf(group));
+    this.#checkpoints?.grew(log && group[0]?.pages === undefined ? PAGES_EACH : pagesOf(group));
     if (log) this.#pause = this.#sync(log, committed);
     else this.#acknowledge(committed);
   }
@@ -224,5 +225,5 @@ export class Writes {
 }
 
 function pagesOf(group: readonly Write[]): number {
-  return group.reduce((pages, { bytes }) => pages + PAGES_EACH + bytes / PAGE_BYTES, 0);
+  return group.reduce((sum, { bytes, pages }) => sum + (pages ?? PAGES_EACH + bytes / PAGE_BYTES), 0);
 }
