@@ -31,7 +31,8 @@ const PROGRAMS = [
 ];
 
 // Long forms: seeded searches, floods, planted repositories, large runs, databases of every earlier version, deadlines
-// that burn CPU time, and several hosts, which wait for leases to expire. `npm run test:long` and `.ci/run` run them, `npm test` does not.
+// that burn CPU time, and several hosts, which wait for leases to expire. `npm run test:long` and `.ci/run` run them,
+// `npm test` does not.
 // `npm run torture` runs some of them for longer.
 const LONG = [
   'tests/torture/**/*.test.ts',

@@ -168,6 +168,8 @@ export const REQUEST_MESSAGES = {
   "INVALID_ARGUMENT.session_unknown": "There is no session \"{session}\". List them: parley token sessions",
   "INVALID_ARGUMENT.import_database": "PARLEY_DATABASE_URL names no database to copy the runs into.",
   "INVALID_ARGUMENT.import_empty": "There are no runs in {path}. Name the data directory to copy with --data.",
+  "INVALID_ARGUMENT.compact_database": "PARLEY_DATABASE_URL is set, and PostgreSQL reuses and returns the space of deleted rows by itself (autovacuum). To compact a data directory, unset PARLEY_DATABASE_URL.",
+  "INVALID_ARGUMENT.compact_empty": "There is no database in {path}. Name the data directory to compact with --data.",
   "INVALID_ARGUMENT.webhook_unknown": "There is no webhook named \"{name}\" in {file}. It names: {names}.",
   "INVALID_ARGUMENT.rotate_which": "Name the token to rotate, or give --operator for the operator token.",
   "INVALID_ARGUMENT.token_expired": "Token \"{name}\" expired at {time}. Give it more time: parley token rotate \"{name}\" --expires 90d",
@@ -258,6 +260,7 @@ export const REQUEST_MESSAGES = {
   "DATA_DIR_IN_USE.server": "A server is already running for {path}: {url} (process {pid}). Open it: parley open",
   "DATA_DIR_IN_USE.silent": "{problem} Its process is still running.",
   "DATA_DIR_IN_USE.cancel": "The worker of run {run} received the cancel request, but the run is still {status}.",
+  "DATA_DIR_IN_USE.compact": "parley compact needs the data directory {path} for itself, and it is in use by {writer}.",
   "DATA_DIR_UNUSABLE.token_file": "{file} contains no token. Delete it; the next parley serve creates a new token.",
   "DATA_DIR_UNUSABLE.tokens_invalid": "{file}: {problem} {ways_out}",
   "DATA_DIR_UNUSABLE.tokens_unreadable": "{file} cannot be read: {reason}",
@@ -343,6 +346,8 @@ export const REQUEST_MESSAGES = {
   "STORE_UNAVAILABLE.busy": "The database {database} cannot be used now: {reason}",
   "STORE_UNAVAILABLE.busy_uncertain": "The database {database} cannot be used now, and it is not known whether the change was stored: {reason}",
   "STORE_UNAVAILABLE.rotation": "{problem}. The old token may still be valid: run parley token rotate --operator again.",
+  "STORE_UNAVAILABLE.compact_space": "Compacting {path} may need {needed} of free disk space, and {free} is free. Nothing was packed. Free some space and try again.",
+  "STORE_UNAVAILABLE.compact_full": "The disk became full while {path} was compacted ({reason}). Nothing is lost. Free some space and try again.",
   "FILES_GONE": "The {stream} log of turn {attempt} of run {run} was deleted outside of Parley. Its events are still stored: read them with `parley show {run}`.",
   "FILES_UNREACHABLE.host": "The files of run {run} are on another host, which cannot be reached now.",
   "FILES_UNREACHABLE.elsewhere": "The files of run {run} are not in {path}. They are on another host; read them through its server."
@@ -352,6 +357,7 @@ export const REQUEST_MESSAGES = {
 export const REQUEST_HINTS: Readonly<Record<string, string>> = {
   "UNKNOWN_ENGINE": "parley doctor lists the installed engines.",
   "DATA_DIR_IN_USE": "ls, show and watch work meanwhile. Try again later, or choose another directory with --data.",
+  "DATA_DIR_IN_USE.compact": "Stop that process, or wait until its run waits or has ended, and try again. A server returns free space by itself while it runs.",
   "DATA_DIR_IN_USE.server": "Every command works through that server; parley link signs a browser in. To replace it, stop its process first.",
   "DATA_DIR_IN_USE.writer": "ls, show and watch work meanwhile. Try again when that run waits or has ended, or run parley serve: then any number of commands work at once.",
   "DATA_DIR_UNUSABLE": "parley doctor explains more. Choose another directory with --data or PARLEY_DATA.",

@@ -64,6 +64,8 @@ export const REQUEST_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof REQUES
   "INVALID_ARGUMENT.session_unknown": "没有会话“{session}”。列出会话：parley token sessions",
   "INVALID_ARGUMENT.import_database": "PARLEY_DATABASE_URL 未指定要复制到的数据库。",
   "INVALID_ARGUMENT.import_empty": "{path} 中没有运行。请用 --data 指定要复制的数据目录。",
+  "INVALID_ARGUMENT.compact_database": "已设置 PARLEY_DATABASE_URL，而 PostgreSQL 会自行回收已删除行的空间（autovacuum）。要压缩数据目录，请取消设置 PARLEY_DATABASE_URL。",
+  "INVALID_ARGUMENT.compact_empty": "{path} 中没有数据库。请用 --data 指定要压缩的数据目录。",
   "INVALID_ARGUMENT.webhook_unknown": "{file} 中没有名为“{name}”的 webhook。已有：{names}。",
   "INVALID_ARGUMENT.rotate_which": "请指定要更换的令牌，或用 --operator 更换操作员令牌。",
   "INVALID_ARGUMENT.token_expired": "令牌“{name}”已于 {time} 过期。延长有效期：parley token rotate \"{name}\" --expires 90d",
@@ -154,6 +156,7 @@ export const REQUEST_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof REQUES
   "DATA_DIR_IN_USE.server": "{path} 的服务器已在运行：{url}（进程 {pid}）。打开它：parley open",
   "DATA_DIR_IN_USE.silent": "{problem}它的进程仍在运行。",
   "DATA_DIR_IN_USE.cancel": "运行 {run} 的工作进程已收到取消请求，但运行的状态仍是 {status}。",
+  "DATA_DIR_IN_USE.compact": "parley compact 需要独占数据目录 {path}，而它正被 {writer} 使用。",
   "DATA_DIR_UNUSABLE.token_file": "{file} 中没有令牌。请删除它；下次执行 parley serve 会创建新的令牌。",
   "DATA_DIR_UNUSABLE.tokens_invalid": "{file}：{problem}{ways_out}",
   "DATA_DIR_UNUSABLE.tokens_unreadable": "无法读取 {file}：{reason}",
@@ -239,6 +242,8 @@ export const REQUEST_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof REQUES
   "STORE_UNAVAILABLE.busy": "数据库 {database} 现在无法使用：{reason}",
   "STORE_UNAVAILABLE.busy_uncertain": "数据库 {database} 现在无法使用，也无法确定更改是否已保存：{reason}",
   "STORE_UNAVAILABLE.rotation": "{problem}。旧令牌可能仍然有效：请再次执行 parley token rotate --operator。",
+  "STORE_UNAVAILABLE.compact_space": "压缩 {path} 可能需要 {needed} 的可用磁盘空间，而现在只有 {free}。没有压缩任何内容。请释放一些空间后重试。",
+  "STORE_UNAVAILABLE.compact_full": "压缩 {path} 时磁盘已满（{reason}）。没有丢失任何内容。请释放一些空间后重试。",
   "FILES_GONE": "运行 {run} 第 {attempt} 轮的 {stream} 日志在 Parley 之外被删除。它的事件仍然保存着：用 `parley show {run}` 查看。",
   "FILES_UNREACHABLE.host": "运行 {run} 的文件在另一台主机上，现在无法访问。",
   "FILES_UNREACHABLE.elsewhere": "运行 {run} 的文件不在 {path} 中，而在另一台主机上；请通过它的服务器读取。"
@@ -247,6 +252,7 @@ export const REQUEST_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof REQUES
 export const REQUEST_HINTS_ZH_CN: Readonly<Partial<Record<string, string>>> = {
   "UNKNOWN_ENGINE": "parley doctor 列出已安装的引擎。",
   "DATA_DIR_IN_USE": "其间 ls、show 和 watch 仍可使用。请稍后再试，或用 --data 换一个目录。",
+  "DATA_DIR_IN_USE.compact": "请停止那个进程，或等它的运行开始等待或结束后再试。服务器在运行期间会自行归还空闲空间。",
   "DATA_DIR_IN_USE.server": "所有命令都会通过该服务器执行；parley link 让浏览器登录。要替换它，请先停止它的进程。",
   "DATA_DIR_IN_USE.writer": "其间 ls、show 和 watch 仍可使用。等那个运行开始等待或结束后再试，或运行 parley serve：之后可以同时使用任意多个命令。",
   "DATA_DIR_UNUSABLE": "parley doctor 给出更多信息。可用 --data 或 PARLEY_DATA 换一个目录。",

@@ -44,6 +44,7 @@ const COMMANDS = [
   'rm',
   'help',
   'import',
+  'compact',
   'migrate',
   'work',
   'nonsense',

@@ -148,7 +148,7 @@ test('large writes are spread over several transactions in order, and other work
     writes.add(
       () => order.push(`write ${name}`),
       () => order.push(`done ${name}`),
-      bytes,
+      { bytes },
     );
   const all = [add('a', 900_000), add('b', 900_000), add('c', 10), add('d', 5_000_000), add('e', 10)];
   const between: number[] = [];
@@ -177,6 +177,31 @@ test('large writes are spread over several transactions in order, and other work
   writes.drain();
   await Promise.all([late, later]);
   expect(commits()).toBe(6);
+});
+
+test('a write that must be alone shares its transaction with no other', async () => {
+  const writes = new Writes(db);
+  const order: string[] = [];
+  const add = (name: string, alone: boolean) =>
+    writes.add(
+      () => order.push(`write ${name}`),
+      () => order.push(`done ${name}`),
+      { alone },
+    );
+  await Promise.all([add('a', false), add('b', false), add('c', true), add('d', true), add('e', false)]);
+  expect(order).toEqual([
+    'write a',
+    'write b',
+    'done a',
+    'done b',
+    'write c',
+    'done c',
+    'write d',
+    'done d',
+    'write e',
+    'done e',
+  ]);
+  expect(commits()).toBe(4);
 });
 
 test('after a transaction failed, a small flush is checked against the row as it is stored', async () => {

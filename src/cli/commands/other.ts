@@ -31,6 +31,11 @@ export function addOtherCommands(program: Command, io: Io, act: Act): void {
     .description(t.import.description)
     .action((options) => act(async () => (await import('../administration/import.js')).importCommand(options, io)));
 
+  withJson(program.command('compact'))
+    .summary(t.compact.summary)
+    .description(t.compact.description)
+    .action((options) => act(async () => (await import('../administration/compact.js')).compactCommand(options, io)));
+
   const config = program
     .command('config')
     .summary(t.config.summary)

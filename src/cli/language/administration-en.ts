@@ -119,6 +119,20 @@ export const MIGRATE = {
     'Drop it once no other program uses it and no earlier Parley will run on this database again:',
 };
 
+export const COMPACT = {
+  packing: (done: number, total: number) => `packing ${done} of ${plural(total, 'run')}`,
+  rewriting: 'rewriting the database',
+  done: (before: string, after: string) => `The database had ${before}; now it has ${after}.`,
+  damaged: (runs: string) =>
+    `The journals of these runs are damaged and were not packed completely: ${runs}. More about them: ` +
+    'parley doctor --full',
+  heldUp:
+    'Another process still reads the database. Its file becomes smaller when that process has ended and Parley ' +
+    'writes to the directory again.',
+  more: (count: number) => `${count} more`,
+  names: ', ',
+};
+
 export const AUDIT = {
   empty: 'The administrative journal is empty.',
   unchanged: 'unchanged',

@@ -101,6 +101,16 @@ export const MIGRATE: Texts['migrate'] = {
     `${jobs}Parley 已不再使用此模式。\n确认没有其他程序使用它，并且旧版 Parley 不会再使用此数据库之后，可以删除它：`,
 };
 
+export const COMPACT: Texts['compact'] = {
+  packing: (done, total) => `已压缩 ${done}/${total} 个运行`,
+  rewriting: '正在重写数据库',
+  done: (before, after) => `数据库原有 ${before}，现有 ${after}。`,
+  damaged: (runs) => `以下运行的事件日志已损坏，未能完全压缩：${runs}。详细信息：parley doctor --full`,
+  heldUp: '另一个进程仍在读取数据库。等它结束且 Parley 再次写入该目录后，文件才会变小。',
+  more: (count) => `另有 ${count} 个`,
+  names: '、',
+};
+
 export const AUDIT: Texts['audit'] = {
   empty: '管理日志是空的。',
   unchanged: '未被改动',

@@ -1,7 +1,7 @@
 // The texts of the command line in English: labels and messages here, help and administration beside it. zh-cn.ts has
 // the same keys. JSON output and logs do not use them.
 import { ENGLISH_TERMINAL } from '../../terminal/texts.js';
-import { AUDIT, DEMO, DOCTOR, IMPORT, MIGRATE, STOP, WEBHOOK } from './administration-en.js';
+import { AUDIT, COMPACT, DEMO, DOCTOR, IMPORT, MIGRATE, STOP, WEBHOOK } from './administration-en.js';
 import { HELP } from './help-en.js';
 
 const SAY = {
@@ -183,6 +183,7 @@ export const ENGLISH = {
   doctor: DOCTOR,
   demo: DEMO,
   import: IMPORT,
+  compact: COMPACT,
   migrate: MIGRATE,
   audit: AUDIT,
   webhook: WEBHOOK,

@@ -207,6 +207,12 @@ export const HELP = {
       'Copy the runs of a data directory into the database of PARLEY_DATABASE_URL. Their files stay. Run it ' +
       'again after an interruption: it continues.',
   },
+  compact: {
+    summary: 'make the database smaller',
+    description:
+      'Make the database of a data directory as small as possible: packs all journals and removes free space. Needs ' +
+      'the directory for itself (stop the server before), and up to twice the size of the database as free disk space.',
+  },
   config: {
     summary: 'show and change settings',
     description: 'Show and change the settings in config.json of the data directory.',

@@ -184,6 +184,11 @@ export const HELP: Texts['help'] = {
     summary: '把数据目录复制到 PostgreSQL',
     description: '把数据目录中的运行复制到 PARLEY_DATABASE_URL 指定的数据库，文件留在原处。中断后再次执行即可继续。',
   },
+  compact: {
+    summary: '缩小数据库',
+    description:
+      '尽可能缩小数据目录的数据库：压缩所有事件日志并移除空闲空间。需要独占该目录（请先停止服务器），并需要最多为数据库两倍大小的可用磁盘空间。',
+  },
   config: {
     summary: '查看和修改设置',
     description: '查看和修改数据目录 config.json 中的设置。',

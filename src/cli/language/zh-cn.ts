@@ -8,7 +8,7 @@
 //   access token 令牌（值：令牌值） · model token: token · operator 操作员 · person 用户 · delivery 投递
 //   watch 跟踪 · verify 检查、校验 · retry 重试 · continue 继续 · revoke 吊销 · rotate 更换 · expired 过期 · timed out 超时
 import { CHINESE_TERMINAL } from '../../terminal/texts-zh-cn.js';
-import { AUDIT, DEMO, DOCTOR, IMPORT, MIGRATE, STOP, WEBHOOK } from './administration-zh-cn.js';
+import { AUDIT, COMPACT, DEMO, DOCTOR, IMPORT, MIGRATE, STOP, WEBHOOK } from './administration-zh-cn.js';
 import type { Texts } from './en.js';
 import { HELP } from './help-zh-cn.js';
 
@@ -171,6 +171,7 @@ export const CHINESE: Texts = {
   doctor: DOCTOR,
   demo: DEMO,
   import: IMPORT,
+  compact: COMPACT,
   migrate: MIGRATE,
   audit: AUDIT,
   webhook: WEBHOOK,

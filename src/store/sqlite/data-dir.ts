@@ -79,13 +79,24 @@ function release(lock: Database): void {
   lock.close();
 }
 
-async function openStore(path: string): Promise<{ store: SqliteStore; access: SqliteAccess }> {
+// For the process that has the lock. Creates a missing database and migrates an older one.
+export async function openMigrated(path: string): Promise<Database> {
   if (existsSync(`${path}-wal`)) await lookAtLog(path);
   const db = await openDatabase(privateFile(path));
   try {
     // Checked first: a refused database is not changed in any way, not even its journal mode.
     migrate(db, MIGRATIONS, checkTables);
     makeDurable(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+async function openStore(path: string): Promise<{ store: SqliteStore; access: SqliteAccess }> {
+  const db = await openMigrated(path);
+  try {
     const store = new SqliteStore(db, loadGroups(db), { checkFiles: watchFiles(path) });
     return { store, access: new SqliteAccess(db, store.writes) };
   } catch (error) {
@@ -148,7 +159,7 @@ export function readWriter(path: string): Writer | null {
   }
 }
 
-function describeWriter(writer: Writer | null): Phrase {
+export function describeWriter(writer: Writer | null): Phrase {
   if (writer === null) return phrase('writer_unknown');
   const { pid, run_id: run } = writer;
   return run === undefined ? phrase('writer_process', { pid }) : phrase('writer_run', { pid, run });

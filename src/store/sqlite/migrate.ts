@@ -2,7 +2,7 @@
 import { refusal } from '../../run/request-error.js';
 import { checkSound, tell } from './check-tables.js';
 import { MIGRATIONS, type Migration } from './migrations.js';
-import { transact, type Database } from './open-database.js';
+import { returnFreePages, transact, type Database } from './open-database.js';
 
 export const NEWEST_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
 
@@ -14,10 +14,15 @@ export function migrate(
 ): void {
   const version = checkVersion(db, migrations);
   if (version === (migrations.at(-1)?.version ?? 0)) return check(db);
+  if (countPages(db) === 0) returnFreePages(db);
   transact(db, () => {
     climb(db, version, migrations);
     check(db);
   });
+}
+
+function countPages(db: Database): number {
+  return Number(tell(db, 'SELECT tell_value(page_count) FROM pragma_page_count')[0]);
 }
 
 // Within a transaction.

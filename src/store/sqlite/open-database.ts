@@ -16,7 +16,7 @@ const FIRST_QUIET_MAJOR = 24;
 const PAGE_BYTES = 8 * 1024;
 
 // How long a statement waits for another process.
-const BUSY_MS = 5000;
+export const BUSY_MS = 5000;
 
 export async function openDatabase(path: string, options: { readOnly?: boolean } = {}): Promise<Database> {
   const driver = await loadDriver();
@@ -36,6 +36,12 @@ export function makeDurable(db: Database): void {
   db.exec(`PRAGMA journal_size_limit = ${MOST_LOG_BYTES}`);
   db.exec('PRAGMA synchronous = FULL');
   db.exec('PRAGMA foreign_keys = ON');
+}
+
+// Free pages can be returned to the file system one by one, without rewriting the file. Applies to a database without
+// pages, and to any other after the next VACUUM.
+export function returnFreePages(db: Database): void {
+  db.exec('PRAGMA auto_vacuum = INCREMENTAL');
 }
 
 // A database that is used only as a lock: nothing is written, and nobody waits for it.

@@ -67,7 +67,8 @@ export function prepareReadLines(db: Database, recent: RecentView): ReadLines {
   let last: { readonly key: string; readonly plain: Uint8Array } | null = null;
   const unpack = (runId: string, protocol: Protocol, segment: Segment & PackedBody): Uint8Array => {
     if (segment.packed === 0) return unpackBody(segment);
-    const key = `${runId} ${protocol} ${segment.seq_from}`;
+    // A segment that begins at the same event has become a longer one if segments were merged in between.
+    const key = `${runId} ${protocol} ${segment.seq_from} ${segment.seq_to}`;
     if (last?.key === key) return last.plain;
     const plain = unpackBody(segment);
     last = plain.length <= KEEP_BYTES ? { key, plain } : null;
@@ -86,7 +87,7 @@ export function prepareReadLines(db: Database, recent: RecentView): ReadLines {
   };
 }
 
-const RANGE = ['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ');
+export const RANGE = ['seq_from', 'seq_to', 'ts_from', 'ts_to'].map(inBounds).join(', ');
 
 // Returns the stored rows, and the recent flushes after them.
 export function listSegments({ db, recent }: JournalSource, runId: string, protocol: Protocol): SegmentRange[] {
@@ -110,9 +111,9 @@ export interface SegmentPage {
   readonly maxBytes: number;
 }
 
-type FullRow = SegmentRange & PackedBody & { readonly flushes: string | null };
+export type FullRow = SegmentRange & PackedBody & { readonly flushes: string | null };
 
-const FULL = `${RANGE}, body, ${PACKED}, flushes`;
+export const FULL = `${RANGE}, body, ${PACKED}, flushes`;
 
 // Returns the journal flush by flush, as it was committed, whether or not the flushes were merged since.
 export function readSegments(
@@ -148,7 +149,7 @@ function* flushesIn(
   for (const row of rows) {
     lastSeq = row.seq_to;
     if (row.seq_from <= afterSeq && (row.flushes === null || row.seq_to <= afterSeq)) continue;
-    for (const piece of split(row)) if (piece.seq_from > afterSeq) yield piece;
+    for (const piece of splitRow(row)) if (piece.seq_from > afterSeq) yield piece;
   }
   for (const piece of recent) if (piece.seq_to > lastSeq && piece.seq_from > afterSeq) yield piece;
 }
@@ -164,6 +165,7 @@ export function recomputeDigest(source: JournalSource, runId: string): string {
   return digest;
 }
 
-function split({ flushes, body, packed, ...range }: FullRow): StoredSegment[] {
+// The flushes of a row.
+export function splitRow({ flushes, body, packed, ...range }: FullRow): StoredSegment[] {
   return splitFlushes({ ...range, body: unpackBody({ body, packed }) }, flushes);
 }

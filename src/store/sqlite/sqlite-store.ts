@@ -64,8 +64,10 @@ import { compareTotals, countPending, readStates, recountTotals } from './totals
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
+import type { Timers } from '../../kernel/timers.js';
 import type { CheckFiles } from './commits/watch-files.js';
 import { Writes } from './commits/writes.js';
+import { FreePages } from './space/free-pages.js';
 import { findAtWork, findAtWorkIn, findInHome, isKnown } from './find-runs.js';
 import { insertRun } from './create-run.js';
 import { deleteRun } from './delete-run.js';
@@ -85,6 +87,8 @@ type StateRow = Pick<
 
 export interface StoreOptions {
   readonly checkFiles?: CheckFiles | undefined;
+  // Default: real timers that keep no process alive.
+  readonly timers?: Timers | undefined;
 }
 
 export class SqliteStore implements Store {
@@ -100,6 +104,7 @@ export class SqliteStore implements Store {
   readonly #recent: RecentView;
   readonly #source: JournalSource;
   readonly #groups: GroupWriter | null;
+  readonly #freePages: FreePages | undefined;
   readonly #selectState: Statement;
   readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
@@ -109,7 +114,7 @@ export class SqliteStore implements Store {
 
   // The database is open and migrated. Only the process that writes to it has loaded the groups; it alone may call
   // methods that write. `checkFiles` runs before anything is written and before it is acknowledged.
-  constructor(db: Database, groups: LoadedGroups | null, { checkFiles = () => {} }: StoreOptions = {}) {
+  constructor(db: Database, groups: LoadedGroups | null, { checkFiles = () => {}, timers }: StoreOptions = {}) {
     this.checkUsable = checkFiles;
     this.#db = db;
     this.#groups = groups && new GroupWriter(db, groups);
@@ -119,6 +124,7 @@ export class SqliteStore implements Store {
     this.#read = prepareRead(db, this.#recent);
     this.#readLines = prepareReadLines(db, this.#recent);
     this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined });
+    this.#freePages = groups ? new FreePages(db, this.writes, timers) : undefined;
     this.summaries = new SqliteSummaries(db, this.#recent);
     this.#selectState = db.prepare(
       'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +
@@ -151,7 +157,7 @@ export class SqliteStore implements Store {
       },
       ({ created }, ms) =>
         created && this.#tell({ run_id: run.run_id, journal: run.journal, status: 'queued', origin: 'here', ms }),
-      sizeOf(run.journal),
+      { bytes: sizeOf(run.journal) },
     );
   }
 
@@ -199,6 +205,7 @@ export class SqliteStore implements Store {
       },
       ({ committed }, ms) => {
         if (!committed) return;
+        this.#freePages?.freed();
         this.#tell({
           run_id: runId,
           journal: lines,
@@ -211,7 +218,7 @@ export class SqliteStore implements Store {
         if (create && isCreated)
           this.#tell({ run_id: create.run_id, journal: create.journal, status: 'queued', origin: 'here', ms });
       },
-      sizeOf(lines) + sizeOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0),
+      { bytes: sizeOf(lines) + sizeOf(create?.journal) + (this.#groups?.bytesOf(runId) ?? 0) },
     );
   }
 
@@ -223,7 +230,7 @@ export class SqliteStore implements Store {
         if (committed) this.#tell({ run_id: runId, journal: lines, status: reached, origin: 'here', ms });
         this.#mergeSoon();
       },
-      sizeOf(lines),
+      { bytes: sizeOf(lines) },
     );
   }
 
@@ -236,7 +243,11 @@ export class SqliteStore implements Store {
   #mergeSoon(): void {
     if (this.#isMerging || !this.#writer().isFull) return;
     this.#isMerging = true;
-    const merging = this.writes.add(() => this.#writer().mergeOldest(), undefined, MERGED_AT_ONCE);
+    const merging = this.writes.add(
+      () => this.#writer().mergeOldest(),
+      () => this.#freePages?.freed(),
+      { bytes: MERGED_AT_ONCE, alone: true },
+    );
     // After a failure, the next flush tries again. Nothing is lost: the flushes stay in their groups.
     void merging
       .catch(() => {})
@@ -284,7 +295,11 @@ export class SqliteStore implements Store {
         this.#groups?.merge(runId);
         return deleteRun(this.#db, runId, options);
       },
-      (outcome, ms) => outcome === 'deleted' && this.#tell({ run_id: runId, deleted: true, origin: 'here', ms }),
+      (outcome, ms) => {
+        if (outcome !== 'deleted') return;
+        this.#freePages?.freed();
+        this.#tell({ run_id: runId, deleted: true, origin: 'here', ms });
+      },
     );
   }
 
@@ -456,6 +471,7 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#freePages?.close();
     this.writes.drain();
     this.#db.close();
   }

@@ -27,6 +27,7 @@ const COMMANDS = [
   'open',
   'migrate',
   'import',
+  'compact',
   'config',
   'doctor',
   'demo',

@@ -9,6 +9,7 @@ const GROUP_BYTES = 1024 * 1024;
 
 interface Write {
   readonly bytes: number;
+  readonly alone: boolean;
   readonly work: () => unknown;
   // Called when the write is on the disk.
   readonly done: (result: unknown) => void;
@@ -45,15 +46,19 @@ export class Writes {
 
   // The work is synchronous and either does all of its part or throws; it is done again where others kept it from being
   // stored. `onCommitted` is called before anything else is written, with the time since the write was requested.
-  // `bytes` is about how much it writes.
-  add<T>(work: () => T, onCommitted: (result: T, ms: number) => void = () => {}, bytes = 0): Promise<T> {
+  // `bytes` is about how much it writes. `alone`: no other write shares its transaction.
+  add<T>(
+    work: () => T,
+    onCommitted: (result: T, ms: number) => void = () => {},
+    { bytes = 0, alone = false }: Partial<Pick<Write, 'bytes' | 'alone'>> = {},
+  ): Promise<T> {
     const asked = performance.now();
     return new Promise((resolve, fail) => {
       const done = (result: unknown) => {
         onCommitted(result as T, performance.now() - asked);
         resolve(result as T);
       };
-      if (this.#waiting.push({ work, done, fail, bytes }) === 1) setImmediate(() => this.#writeGroups());
+      if (this.#waiting.push({ work, done, fail, bytes, alone }) === 1) setImmediate(() => this.#writeGroups());
     });
   }
 
@@ -74,7 +79,11 @@ export class Writes {
 
   #nextGroup(): Write[] {
     let bytes = 0;
-    const beyond = this.#waiting.findIndex((write, index) => (bytes += write.bytes) > GROUP_BYTES && index > 0);
+    const isFirstAlone = this.#waiting[0]?.alone;
+    const beyond = this.#waiting.findIndex((write, index) => {
+      bytes += write.bytes;
+      return index > 0 && (bytes > GROUP_BYTES || write.alone || isFirstAlone);
+    });
     return this.#waiting.splice(0, beyond < 0 ? this.#waiting.length : beyond);
   }
 

@@ -46,7 +46,7 @@ export function encodeGroup(flushes: readonly RecentFlush[]): PackedBody {
     };
     return [Buffer.from(`${JSON.stringify(description)}\n`), rasp.bytes, ...(fcmp ? [fcmp.bytes] : [])];
   });
-  return packBody(Buffer.concat(pieces), LEAST_PACKED_BYTES);
+  return packBody(Buffer.concat(pieces), { leastBytes: LEAST_PACKED_BYTES });
 }
 
 // Throws a DamagedDataError if the group contradicts itself.

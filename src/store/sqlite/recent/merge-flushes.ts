@@ -1,43 +1,25 @@
 // Writes recent flushes into the segments of their run. A segment remembers where each flush ends, because the digest
 // of a journal is chained flush by flush.
-import type { Protocol } from '../../store.js';
+import type { Protocol, SegmentRange, StoredSegment } from '../../store.js';
 import type { Database } from '../open-database.js';
-import { packBody } from '../pack-body.js';
+import { packBody, type PackedBody, type PackOptions } from '../pack-body.js';
 import type { RecentFlush } from './group-format.js';
 import { recentSegments } from './recent-flushes.js';
 
 // A larger segment would make a reader of one event read too much.
-const MOST_BYTES = 512 * 1024;
-// Compressing a smaller segment costs more than it saves.
-const LEAST_PACKED_BYTES = 2 * 1024;
+export const MOST_SEGMENT_BYTES = 512 * 1024;
 
 export type MergeFlushes = (flushes: readonly RecentFlush[]) => void;
 
 // Call it only inside a transaction. The flushes are all of one run, and continue its segments.
 export function prepareMerge(db: Database): MergeFlushes {
-  const insert = db.prepare(`INSERT INTO segments
-    (run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, packed, flushes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const insert = prepareInsert(db);
   const update = db.prepare(
     'UPDATE runs SET rasp_seq = ?, fcmp_seq = ?, ts = ?, digest = ?, updated_at = ? WHERE run_id = ?',
   );
   const add = (runId: string, protocol: Protocol, flushes: readonly RecentFlush[]): void => {
-    const parts = recentSegments(flushes, protocol);
-    const [first] = parts;
-    const last = parts.at(-1);
-    if (!first || !last) return;
-    const { body, packed } = packBody(Buffer.concat(parts.map((part) => part.body)), LEAST_PACKED_BYTES);
-    const counts = parts.map(({ seq_from: from, seq_to: to }) => to - from + 1);
-    insert.run(
-      runId,
-      protocol,
-      first.seq_from,
-      last.seq_to,
-      Math.min(...parts.map(({ ts_from: ts }) => ts)),
-      last.ts_to,
-      body,
-      packed,
-      counts.length > 1 ? JSON.stringify(counts) : null,
-    );
+    const merged = mergeSegments(recentSegments(flushes, protocol));
+    if (merged) insert(runId, protocol, merged);
   };
   return (flushes) => {
     const last = flushes.at(-1);
@@ -56,7 +38,7 @@ function* cutParts(flushes: readonly RecentFlush[]): Generator<readonly RecentFl
   let bytes = 0;
   for (const flush of flushes) {
     bytes += flush.journal.rasp.bytes.length;
-    if (bytes > MOST_BYTES && part.length > 0) {
+    if (bytes > MOST_SEGMENT_BYTES && part.length > 0) {
       yield part;
       part = [];
       bytes = flush.journal.rasp.bytes.length;
@@ -64,4 +46,29 @@ function* cutParts(flushes: readonly RecentFlush[]): Generator<readonly RecentFl
     part.push(flush);
   }
   if (part.length > 0) yield part;
+}
+
+type MergedSegment = SegmentRange & PackedBody & { readonly flushes: string | null };
+
+// One segment for flushes that follow each other; null if there are none.
+export function mergeSegments(parts: readonly StoredSegment[], options?: PackOptions): MergedSegment | null {
+  const [first] = parts;
+  const last = parts.at(-1);
+  if (!first || !last) return null;
+  const counts = parts.map(({ seq_from: from, seq_to: to }) => to - from + 1);
+  return {
+    seq_from: first.seq_from,
+    seq_to: last.seq_to,
+    ts_from: Math.min(...parts.map(({ ts_from: ts }) => ts)),
+    ts_to: Math.max(...parts.map(({ ts_to: ts }) => ts)),
+    ...packBody(Buffer.concat(parts.map((part) => part.body)), options),
+    flushes: counts.length > 1 ? JSON.stringify(counts) : null,
+  };
+}
+
+export function prepareInsert(db: Database): (runId: string, protocol: Protocol, segment: MergedSegment) => void {
+  const insert = db.prepare(`INSERT INTO segments
+    (run_id, protocol, seq_from, seq_to, ts_from, ts_to, body, packed, flushes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  return (runId, protocol, { seq_from: seqFrom, seq_to: seqTo, ts_from: tsFrom, ts_to: tsTo, body, packed, flushes }) =>
+    void insert.run(runId, protocol, seqFrom, seqTo, tsFrom, tsTo, body, packed, flushes);
 }
