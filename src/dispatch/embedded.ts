@@ -2,6 +2,7 @@
 // for the earliest deadline. It keeps no state of its own, so a crash of the process loses no work.
 import type { Clock } from '../kernel/clock.js';
 import { damageIn, unlessDamaged } from '../kernel/stored-json.js';
+import { yieldToOthers } from '../kernel/yield-to-others.js';
 import { Alarm, ClockAlarm, type Timers } from '../process/timers.js';
 import type { Ownership } from '../ownership/ownership.js';
 import type { InteractionRecord, Store } from '../store/store.js';
@@ -12,6 +13,8 @@ const RETRY_MS = 1000;
 const DAMAGED_MS = 3_600_000;
 // A pass ends after so many questions that could not be decided: the store may be unavailable.
 const MOST_REFUSED = 100;
+// The store compares each question with those that rest, so there must not be many.
+const MOST_RESTING = 1000;
 
 export interface EmbeddedDeps {
   readonly store: Pick<Store, 'loadRun' | 'nextDecision'>;
@@ -53,8 +56,10 @@ export class EmbeddedDispatch implements Dispatch {
     this.#slots = slots;
   }
 
+  // All calls of one event-loop tick start one pass. Otherwise the timers of many resting questions, which expire
+  // together, would start a pass each.
   wake(): void {
-    this.#next ??= this.#pass.then(() => {
+    this.#next ??= this.#pass.then(yieldToOthers).then(() => {
       this.#next = null;
       return this.#runPass();
     });
@@ -137,10 +142,13 @@ export class EmbeddedDispatch implements Dispatch {
   // Also decides questions that expired while Parley was not running. A question that cannot be decided must not delay
   // the questions behind it.
   async #decideDue(): Promise<void> {
-    for (let refused = 0; refused < MOST_REFUSED;) {
+    for (let refused = 0; refused < MOST_REFUSED && this.#restingQuestions.size < MOST_RESTING;) {
       const next = await this.#nextDecision();
       if (!next || this.#isClosing || next.due_at > this.#deps.clock.now()) return;
-      if (!(await this.#decide(next))) refused += 1;
+      if (await this.#decide(next)) continue;
+      refused += 1;
+      // A decision is a write, which lets other work run; a refusal may be only reads.
+      await yieldToOthers();
     }
   }
 

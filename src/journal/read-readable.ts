@@ -66,7 +66,7 @@ async function readPieces(store: Source, part: JournalPart): Promise<ReadPieces>
   }
 }
 
-function charsIn(lines: readonly string[]): number {
+export function charsIn(lines: readonly string[]): number {
   return lines.reduce((sum, line) => sum + line.length, 0);
 }
 

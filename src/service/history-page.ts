@@ -1,11 +1,14 @@
 // A page of stored events for GET …/history: as many as requested or as fit into a large response, and the seq of the
 // next one. Damaged parts of the journal are left out and listed.
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
-import { explainLine, readReadable, viewPiece, type DamagedPiece } from '../journal/read-readable.js';
+import { charsIn, explainLine, readReadable, viewPiece, type DamagedPiece } from '../journal/read-readable.js';
+import { yieldToOthers } from '../kernel/yield-to-others.js';
 import type { Protocol, ReadRange, Store } from '../store/store.js';
 
+// The bytes that are read in one event-loop tick.
 const CHUNK = 200;
-const MAX_CHARS = 8_000_000;
+const CHUNK_CHARS = 500_000;
+const MAX_CHARS = 2_000_000;
 
 export interface HistoryRequest {
   readonly runId: string;
@@ -38,6 +41,7 @@ async function readWhole(store: Store, { runId, protocol, range, limit, head }: 
     const page = await store.readJournal(runId, protocol, {
       ...range,
       limit: CHUNK,
+      maxChars: CHUNK_CHARS,
       ...(from === null ? {} : { fromSeq: from }),
     });
     // Times never go back, so a range of time has no gaps.
@@ -55,7 +59,10 @@ async function readWhole(store: Store, { runId, protocol, range, limit, head }: 
       chars += line.length;
       from = seq + 1;
     }
-    if (page.length >= CHUNK) continue;
+    if (page.length >= CHUNK || charsIn(page) >= CHUNK_CHARS) {
+      await yieldToOthers();
+      continue;
+    }
     checkEnd(from ?? range.fromSeq ?? 1, range, head);
     return { lines, next: null, damaged: [] };
   }
@@ -85,8 +92,10 @@ async function readDamaged(
       protocol,
       afterSeq: lastSeq,
       limit: Math.min(CHUNK, limit - lines.length),
+      maxChars: CHUNK_CHARS,
       head,
     });
+    await yieldToOthers();
     if (piece.lastSeq <= lastSeq) break;
     lastSeq = piece.lastSeq;
     damaged.push(...piece.damaged.map(viewPiece));

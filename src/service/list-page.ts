@@ -1,5 +1,5 @@
 // Limits the size of a page. Each item is bounded by itself; this bounds their sum.
-export const MAX_LIST_BYTES = 4 * 1024 * 1024;
+export const MAX_LIST_BYTES = 1024 * 1024;
 
 // How many items fit, at least one.
 export function countFitting(items: readonly unknown[], maxBytes: number = MAX_LIST_BYTES): number {

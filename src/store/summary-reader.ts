@@ -19,6 +19,8 @@ export interface SummaryReader {
   // Newest first, or a DamagedDataError if one cannot be read.
   listRuns(filter: RunFilter): Promise<RunSummary[]>;
   loadRun(runId: string): Promise<RunSummary | null>;
+  // By their ids. Damaged and unknown runs are left out.
+  loadRuns(runIds: readonly string[]): Promise<ReadonlyMap<string, RunSummary>>;
   // Oldest question first. Damaged questions are left out; verify reports them.
   listPending(filter: PendingFilter): Promise<InteractionSummary[]>;
   loadInteraction(interactionId: string): Promise<InteractionSummary | null>;

@@ -11,6 +11,7 @@ import type { RunState } from '../../src/run/statechart.js';
 import { openDataDir, type DataDir } from '../../src/store/sqlite/data-dir.js';
 import type { InteractionRecord, RunRecord, Store } from '../../src/store/store.js';
 import { alterStore } from '../support/altered-store.js';
+import { countTicks } from '../support/count-ticks.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
 import { Gate } from '../support/gate.js';
 import { ask, change, newRun } from '../store/conformance.js';
@@ -291,4 +292,49 @@ test('a decision is made soon after its time although the clock was an hour back
   expect(decided).toEqual(['int_1']);
   await dispatch.close();
   expect(timers.lengths()).toEqual([]);
+});
+
+// Questions without end that expired, none of which can be decided.
+function refuseAll(): { readonly dispatch: EmbeddedDispatch; readonly resting: number[] } {
+  const resting: number[] = [];
+  const nextDecision = async (except: readonly string[] = []): Promise<InteractionRecord> => {
+    resting.push(except.length);
+    return { interaction_id: `int_${except.length}`, due_at: 1 } as InteractionRecord;
+  };
+  const store = alterStore(data.store, { nextDecision });
+  const dispatch = new EmbeddedDispatch(
+    { store, ...singleHost(store), timers, clock: { now: () => 1_000_000 } },
+    { startTurn: async () => {}, decide: async () => false, onFailure: () => {} },
+    { slots: 1 },
+  );
+  return { dispatch, resting };
+}
+
+test('the calls of one event-loop tick start one pass, even if each could finish a pass before the next', async () => {
+  const { dispatch, resting } = refuseAll();
+  for (let call = 0; call < 100; call += 1) {
+    dispatch.wake();
+    for (let microtask = 0; microtask < 50; microtask += 1) await Promise.resolve();
+  }
+  expect(resting).toEqual([]);
+  await dispatch.idle();
+  // A hundred were tried, and the last read sets the alarm.
+  expect(resting).toHaveLength(101);
+  await dispatch.close();
+});
+
+test('other work runs between questions that cannot be decided, and at most a thousand rest', async () => {
+  const { dispatch, resting } = refuseAll();
+  const ticks = countTicks();
+  for (let pass = 0; pass < 15; pass += 1) {
+    dispatch.wake();
+    await dispatch.idle();
+  }
+  ticks.stop();
+  expect(Math.max(...resting)).toBe(1000);
+  expect(ticks.at).toBeGreaterThanOrEqual(1000);
+  timers.advance(RETRY_MS);
+  await dispatch.idle();
+  expect(resting.at(-1)).toBe(100);
+  await dispatch.close();
 });

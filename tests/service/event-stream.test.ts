@@ -114,7 +114,7 @@ describe('a reader that takes nothing', () => {
 describe('a token that was taken away', () => {
   test('no last frame is sent', async () => {
     let may = true;
-    const stream = new EventStream(reader.response, timers, () => may);
+    const stream = new EventStream(reader.response, timers, { mayGoOn: () => may });
     const closed = once(reader, 'close');
     may = false;
     stream.end('event: end\ndata: {}\n\n');
@@ -124,7 +124,7 @@ describe('a token that was taken away', () => {
 
   test('the next frame is not sent but ends the stream, and nothing follows', async () => {
     let may = true;
-    const stream = new EventStream(reader.response, timers, () => may);
+    const stream = new EventStream(reader.response, timers, { mayGoOn: () => may });
     const closed = once(reader, 'close');
     await stream.write('data: 1\n\n');
     may = false;
@@ -141,7 +141,7 @@ describe('a token that was taken away', () => {
 
   test('a stream without news ends at its next sign of life, without giving it', async () => {
     let may = true;
-    const stream = new EventStream(reader.response, timers, () => may);
+    const stream = new EventStream(reader.response, timers, { mayGoOn: () => may });
     const closed = once(reader, 'close');
     const idle = stream.idle(new Promise((resolve) => stream.onClosed(resolve)));
     timers.advance(15_000);

@@ -6,6 +6,7 @@ import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { CommitListener, RunRecord, Store } from '../../src/store/store.js';
 import { T0, ask, change, newRun } from '../store/conformance.js';
 import { alterStore, alterSummaries } from '../support/altered-store.js';
+import { countTicks } from '../support/count-ticks.js';
 import { Gate } from '../support/gate.js';
 import { createRoot } from '../support/orchestrated.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
@@ -134,4 +135,37 @@ test('a disconnected reader is not waited for, and others still get changes', as
   feed.close();
   await staying;
   expect(timers.lengths()).toEqual([]);
+});
+
+test('a page of questions is read with one read of their runs, and other work runs between the pages', async () => {
+  const count = 250;
+  await Promise.all(Array.from({ length: count }, (_, number) => askIn(number)));
+  const reads: number[] = [];
+  const single: string[] = [];
+  const feed = new InboxFeed(
+    alterStore(
+      store,
+      alterSummaries(store, {
+        loadRun: (id) => {
+          single.push(id);
+          return store.summaries.loadRun(id);
+        },
+        loadRuns: (ids) => {
+          reads.push(ids.length);
+          return store.summaries.loadRuns(ids);
+        },
+      }),
+    ),
+    CLOCK,
+  );
+  const ticks = countTicks();
+  const feeding = feed.feed(new EventStream(reader.response, timers));
+  await timers.armed(HEARTBEAT_MS);
+  ticks.stop();
+  expect(reader.texts).toHaveLength(count + 2);
+  expect(reads).toEqual([100, 100, 50]);
+  expect(single).toEqual([]);
+  expect(ticks.at).toBeGreaterThan(count / 25);
+  feed.close();
+  await feeding;
 });

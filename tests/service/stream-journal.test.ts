@@ -1,5 +1,7 @@
 // Streams of stored events: nothing is missed between a read and the following wait, and a disconnected reader delays
 // nothing.
+import type { ServerResponse } from 'node:http';
+import { Writable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommitWakeups } from '../../src/journal/wakeups.js';
 import { EventStream } from '../../src/service/streams/event-stream.js';
@@ -9,6 +11,7 @@ import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import type { RunRecord, Store } from '../../src/store/store.js';
 import { T0, change, flush, newRun } from '../store/conformance.js';
 import { alterStore } from '../support/altered-store.js';
+import { countTicks } from '../support/count-ticks.js';
 import { Gate } from '../support/gate.js';
 import { createRoot } from '../support/orchestrated.js';
 import { SimulatedTimers } from '../support/simulated-timers.js';
@@ -123,4 +126,32 @@ test('a disconnected reader is not waited for, and its run is no longer watched'
   await streaming;
   expect(wakeups.watched).toBe(0);
   expect(timers.lengths()).toEqual([]);
+});
+
+test('other work runs while a reader that keeps up gets a long journal', async () => {
+  const outcome = await store.append(change(run, { journal: flush(3, 20_000, null, T0 + 30) }));
+  if (!outcome.committed) throw new Error(outcome.reason);
+  const ticks = countTicks();
+  const perTick = new Map<number, number>();
+  const counting = new Writable({
+    highWaterMark: Number.MAX_SAFE_INTEGER,
+    write: (chunk: Buffer, _encoding, done) => {
+      perTick.set(ticks.at, (perTick.get(ticks.at) ?? 0) + chunk.length);
+      done();
+    },
+  });
+  const response = Object.assign(counting, { writeHead: () => counting }) as unknown as ServerResponse;
+  const streaming = streamJournal({ pages: new JournalPages(store), wakeups }, new EventStream(response, timers), {
+    runId: run.run_id,
+    protocol: 'rasp',
+    cursor: 0,
+  });
+  await timers.armed(HEARTBEAT_MS);
+  ticks.stop();
+  const bytes = [...perTick.values()];
+  expect(bytes.reduce((sum, each) => sum + each, 0)).toBeGreaterThan(1024 * 1024);
+  // A tick ends with the page that reaches 128 KiB.
+  expect(Math.max(...bytes)).toBeLessThan(220 * 1024);
+  counting.destroy();
+  await streaming;
 });

@@ -4,6 +4,7 @@ import { stateOf } from '../../src/journal/run-state.js';
 import { DamagedDataError } from '../../src/kernel/stored-json.js';
 import type { FoldedQuestion } from '../../src/run/run-fold.js';
 import type { EngineSessionHandle } from '../../src/run/session-handle.js';
+import { countTicks } from '../support/count-ticks.js';
 import { FIRST_DIGEST, nextDigest } from '../../src/store/digest.js';
 import type { ResolvedQuestion } from '../../src/store/row-changes.js';
 import {
@@ -1344,6 +1345,22 @@ export function describeStore(name: string, open: () => Promise<StoreUnderTest>)
       }
       expect(await store.summaries.loadRun('run_none')).toBeNull();
       expect(await store.summaries.loadPendingInteraction('run_0001')).toBeNull();
+    });
+
+    test('summaries of several runs are those of each, and unknown runs are left out', async () => {
+      const ids = Array.from({ length: 60 }, (_, index) => `run_${String(index + 1).padStart(4, '0')}`);
+      for (const number of ids.keys())
+        await create(number + 1, {
+          spec: { ...newRun(number + 1).spec, prompt: number % 20 === 0 ? 'x'.repeat(30_000) : 'y' },
+        });
+      const ticks = countTicks();
+      const summaries = await store.summaries.loadRuns([...ids, 'run_none']);
+      ticks.stop();
+      expect(summaries.size).toBe(ids.length);
+      for (const id of ids) expect(summaries.get(id)).toEqual(await store.summaries.loadRun(id));
+      // 25 are read before other work runs.
+      expect(ticks.at).toBeGreaterThanOrEqual(2);
+      expect(await store.summaries.loadRuns([])).toEqual(new Map());
     });
 
     test('a summary of a large run is the same when it is read again', async () => {

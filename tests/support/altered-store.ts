@@ -17,6 +17,7 @@ export function alterSummaries({ summaries }: Store, changes: Partial<SummaryRea
     summaries: {
       listRuns: (filter) => summaries.listRuns(filter),
       loadRun: (runId) => summaries.loadRun(runId),
+      loadRuns: (runIds) => summaries.loadRuns(runIds),
       listPending: (filter) => summaries.listPending(filter),
       loadInteraction: (id) => summaries.loadInteraction(id),
       loadPendingInteraction: (runId) => summaries.loadPendingInteraction(runId),

@@ -7,7 +7,7 @@ import { viewInteraction } from '../../journal/run-view.js';
 import { refusal } from '../../run/request-error.js';
 import type { PendingFilter } from '../../store/store.js';
 import { callerOf } from '../access/access.js';
-import { toInboxItem, type InboxItem } from '../streams/inbox-feed.js';
+import { toInboxItems } from '../streams/inbox-feed.js';
 import { countFitting } from '../list-page.js';
 import { keyOf, labelOf, REFUSALS } from '../requests.js';
 import { toRunView } from '../streams/run-feed.js';
@@ -46,14 +46,13 @@ export async function inboxRoutes({
     },
     async ({ query }) => {
       const questions = await store.summaries.listPending(await filterOf(query));
-      const listed: { readonly cursor: string; readonly item: InboxItem | null }[] = [];
-      for (const each of questions.slice(0, query.limit))
-        listed.push({ cursor: each.interaction_id, item: await toInboxItem(store, each, clock.now()) });
-      const page = listed.slice(0, countFitting(listed));
-      const items = page.flatMap(({ item }) => item ?? []);
+      const items = await toInboxItems(store, questions.slice(0, query.limit), clock.now());
+      const count = countFitting(items);
       return {
-        interactions: items as z.input<typeof inboxPage>['interactions'],
-        next_cursor: questions.length > page.length ? (page.at(-1)?.cursor ?? null) : null,
+        interactions: items.slice(0, count).filter((item) => item !== null) as z.input<
+          typeof inboxPage
+        >['interactions'],
+        next_cursor: questions.length > count ? (questions[count - 1]?.interaction_id ?? null) : null,
       };
     },
   );

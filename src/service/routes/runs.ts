@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { forceOf } from '../../commands/force-of.js';
 import type { CreateRunRequest } from '../../commands/create-request.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
+import { inGroups } from '../../kernel/yield-to-others.js';
 import { listReadable } from '../../journal/every-run.js';
 import { loadReadableSummary, salvageRun } from '../../journal/load-run.js';
 import { runFolder } from '../../journal/run-folder.js';
@@ -19,6 +20,9 @@ import { continueBody, createRunBody, listQuery, retryBody, runId, runListFor, r
 import type { RouteContext } from '../service.js';
 import type { Caller } from '../access/token-book.js';
 import { contractFor } from '../../run/waiting/run-contract.js';
+
+// Each waiting run is one more query.
+const VIEWED_AT_ONCE = 50;
 
 const params = z.strictObject({ id: runId });
 type RunWire = z.input<ReturnType<typeof runViewFor>>;
@@ -115,7 +119,7 @@ export async function runRoutes({
       );
       const byId = new Map(runs.map((run) => [run.run_id, run]));
       const listed: { readonly id: string; readonly view: RunSummaryView | null }[] = [];
-      for (const id of ids.slice(0, limit)) {
+      for await (const id of inGroups(ids.slice(0, limit), VIEWED_AT_ONCE)) {
         const run = byId.get(id);
         listed.push({
           id,

@@ -3,19 +3,33 @@
 // revoked, a client gets no further frame.
 import type { ServerResponse } from 'node:http';
 import type { Timers } from '../../process/timers.js';
+import { OutputPace } from './output-pace.js';
 
 const HEARTBEAT_MS = 15_000;
 // A client that has read nothing for this long is considered gone.
 const STALLED_MS = 30_000;
 
+interface StreamRules {
+  // Whether the token of the client is still valid.
+  readonly mayGoOn?: (() => boolean) | undefined;
+  readonly pace?: OutputPace;
+}
+
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #timers: Timers;
   readonly #mayGoOn: () => boolean;
+  readonly #pace: OutputPace;
   #over: boolean;
   #cancelBeat: (() => void) | null = null;
 
-  constructor(response: ServerResponse, timers: Timers, mayGoOn: () => boolean = () => true) {
+  // Streams that share a pace share their part of an event-loop tick.
+  constructor(
+    response: ServerResponse,
+    timers: Timers,
+    { mayGoOn = () => true, pace = new OutputPace() }: StreamRules = {},
+  ) {
+    this.#pace = pace;
     this.#response = response;
     this.#timers = timers;
     this.#mayGoOn = mayGoOn;
@@ -43,11 +57,16 @@ export class EventStream {
     this.#response.once('close', handler);
   }
 
-  // Resolves when the client has received the frame, as far as that is visible here.
+  // Resolves when the client has received the frame, as far as that is visible here, and other work had its turn.
   async write(frames: Buffer | string): Promise<void> {
     if (!this.#over && !this.#mayGoOn()) this.end();
-    if (this.#over || this.#response.write(frames)) return;
-    await new Promise<void>((resolve) => {
+    if (this.#over) return;
+    if (!this.#response.write(frames)) await this.#drained();
+    await this.#pace.sent(frames.length);
+  }
+
+  #drained(): Promise<void> {
+    return new Promise<void>((resolve) => {
       const cancel = this.#timers.set(STALLED_MS, () => this.#response.destroy());
       const done = (): void => {
         cancel();

@@ -4,11 +4,13 @@ import type { Clock } from '../../kernel/clock.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import { viewInteraction, type InteractionView } from '../../journal/run-view.js';
 import type { InteractionRecord, Store } from '../../store/store.js';
-import type { InteractionSummary, ShortenedPart } from '../../store/summary-reader.js';
+import type { InteractionSummary, RunSummary, ShortenedPart } from '../../store/summary-reader.js';
 import { namedFrame, type EventStream } from './event-stream.js';
 import { RecentChanges } from './recent-changes.js';
 
-const PAGE = 200;
+// A page is read at once. Its frames are written in pieces of this size.
+const PAGE = 100;
+const WRITE_CHARS = 64 * 1024;
 
 export interface InboxItem extends InteractionView {
   readonly engine: string;
@@ -18,14 +20,20 @@ export interface InboxItem extends InteractionView {
   readonly truncated: readonly ShortenedPart[];
 }
 
-// Null: the run was deleted or cannot be read.
-export async function toInboxItem(
+// In the same order, with one read of their runs. Null: the run was deleted or cannot be read.
+export async function toInboxItems(
   store: Store,
-  interaction: InteractionSummary,
+  interactions: readonly InteractionSummary[],
   now: number,
-): Promise<InboxItem | null> {
-  const run = await unlessDamaged(store.summaries.loadRun(interaction.run_id));
-  if (!run) return null;
+): Promise<(InboxItem | null)[]> {
+  const runs = await store.summaries.loadRuns(interactions.map(({ run_id: id }) => id));
+  return interactions.map((interaction) => {
+    const run = runs.get(interaction.run_id);
+    return run ? toInboxItem(interaction, run, now) : null;
+  });
+}
+
+function toInboxItem(interaction: InteractionSummary, run: RunSummary, now: number): InboxItem {
   // The item shows neither the error nor the result of the run.
   const parts = run.truncated.filter((part) => part === 'prompt' || part === 'labels');
   return {
@@ -37,11 +45,18 @@ export async function toInboxItem(
   };
 }
 
+interface Page {
+  readonly items: readonly (InboxItem | null)[];
+  readonly last: InteractionSummary | undefined;
+  readonly isFull: boolean;
+}
+
 export class InboxFeed {
   readonly #store: Store;
   readonly #clock: Clock;
   // By the id of the question.
   readonly #changes: RecentChanges;
+  #reading: Promise<void> = Promise.resolve();
 
   constructor(store: Store, clock: Clock) {
     this.#store = store;
@@ -56,7 +71,7 @@ export class InboxFeed {
       all: () => this.#tellAll(stream),
       change: async (id) => {
         const interaction = await unlessDamaged(this.#store.summaries.loadInteraction(id));
-        if (interaction) await this.#tell(stream, interaction);
+        if (interaction) await this.#send(stream, await this.#toItems([interaction]));
       },
     });
   }
@@ -64,17 +79,43 @@ export class InboxFeed {
   async #tellAll(stream: EventStream): Promise<void> {
     await stream.write(namedFrame('reset', {}));
     for (let after: Pick<InteractionRecord, 'asked_at' | 'interaction_id'> | undefined; !stream.over;) {
-      const page = await this.#store.summaries.listPending({ limit: PAGE, ...(after ? { after } : {}) });
-      for (const interaction of page) await this.#tell(stream, interaction);
-      after = page.at(-1);
-      if (page.length < PAGE) break;
+      const page = await this.#inTurn(() => this.#readPage(after));
+      await this.#send(stream, page.items);
+      after = page.last;
+      if (!page.isFull) break;
     }
     await stream.write(namedFrame('ready', {}));
   }
 
-  async #tell(stream: EventStream, interaction: InteractionSummary): Promise<void> {
-    const item = await toInboxItem(this.#store, interaction, this.#clock.now());
-    if (item) await stream.write(namedFrame(item.state === 'pending' ? 'pending' : 'resolved', item));
+  async #readPage(after: Pick<InteractionRecord, 'asked_at' | 'interaction_id'> | undefined): Promise<Page> {
+    const interactions = await this.#store.summaries.listPending({ limit: PAGE, ...(after ? { after } : {}) });
+    const items = await this.#toItems(interactions);
+    return { items, last: interactions.at(-1), isFull: interactions.length === PAGE };
+  }
+
+  #toItems(interactions: readonly InteractionSummary[]): Promise<(InboxItem | null)[]> {
+    return toInboxItems(this.#store, interactions, this.#clock.now());
+  }
+
+  async #send(stream: EventStream, items: readonly (InboxItem | null)[]): Promise<void> {
+    let frames = '';
+    for (const item of items) {
+      if (item) frames += namedFrame(item.state === 'pending' ? 'pending' : 'resolved', item);
+      if (frames.length < WRITE_CHARS) continue;
+      await stream.write(frames);
+      frames = '';
+    }
+    if (frames !== '') await stream.write(frames);
+  }
+
+  // One page at a time for all readers, who may all come at once after a restart.
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#reading.then(work);
+    this.#reading = done.then(
+      () => {},
+      () => {},
+    );
+    return done;
   }
 
   close(): void {

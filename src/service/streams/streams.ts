@@ -6,6 +6,7 @@ import { refusal } from '../../run/request-error.js';
 import { callerOf } from '../access/access.js';
 import { CallerLimit } from '../access/caller-limits.js';
 import { EventStream } from './event-stream.js';
+import { OutputPace } from './output-pace.js';
 import type { Caller } from '../access/token-book.js';
 
 export class Streams {
@@ -13,6 +14,7 @@ export class Streams {
   readonly #timers: Timers;
   readonly #open = new Set<EventStream>();
   readonly #perToken: CallerLimit;
+  readonly #pace = new OutputPace();
 
   constructor({ limit, perToken }: { readonly limit: number; readonly perToken: number }, timers: Timers) {
     this.#limit = limit;
@@ -34,7 +36,8 @@ export class Streams {
   async serve(reply: FastifyReply, feed: (stream: EventStream) => Promise<void>): Promise<void> {
     const leave = this.#perToken.enter(callerOf(reply.request));
     reply.hijack();
-    const stream = new EventStream(reply.raw, this.#timers, reply.request.mayGoOn);
+    const { mayGoOn } = reply.request;
+    const stream = new EventStream(reply.raw, this.#timers, { mayGoOn, pace: this.#pace });
     this.#open.add(stream);
     try {
       await feed(stream);

@@ -1,6 +1,7 @@
 // Reads short forms of runs and questions from PostgreSQL: large columns stay in the database until their short form is
 // needed.
 import { unlessDamaged } from '../../kernel/stored-json.js';
+import { inGroups } from '../../kernel/yield-to-others.js';
 import type { PendingFilter, RunFilter } from '../store.js';
 import type { InteractionSummary, RunSummary, SummaryReader } from '../summary-reader.js';
 import {
@@ -23,6 +24,8 @@ const SELECT_RUNS = `SELECT run_id, request_id, request_digest, ${RUN_COLUMNS.ma
 const SELECT_INTERACTIONS = `SELECT interaction_id, run_id, attempt_number,
   ${INTERACTION_COLUMNS.map(smallColumn).join(', ')}, state, asked_at, due_at, decides FROM parley.interactions`;
 const FINDS = { id: 'interaction_id = $1', pending: `run_id = $1 AND state = 'pending'` } as const;
+// Each row has columns of up to 48 KiB in total, which are parsed.
+const GROUP_ROWS = 25;
 
 export class PostgresSummaries implements SummaryReader {
   readonly #db: Database;
@@ -34,7 +37,8 @@ export class PostgresSummaries implements SummaryReader {
 
   async listRuns(filter: RunFilter): Promise<RunSummary[]> {
     const summaries: RunSummary[] = [];
-    for (const row of await this.#db.read<RunSummaryRow>(selectRuns('summarise-runs', SELECT_RUNS, filter))) {
+    const rows = await this.#db.read<RunSummaryRow>(selectRuns('summarise-runs', SELECT_RUNS, filter));
+    for await (const row of inGroups(rows, GROUP_ROWS)) {
       const run = await this.#run(row);
       if (run) summaries.push(run);
     }
@@ -50,6 +54,20 @@ export class PostgresSummaries implements SummaryReader {
     return row ? this.#run(row) : null;
   }
 
+  async loadRuns(runIds: readonly string[]): Promise<ReadonlyMap<string, RunSummary>> {
+    const rows = await this.#db.read<RunSummaryRow>({
+      name: 'summarise-runs-by-id',
+      text: `${SELECT_RUNS} WHERE run_id = ANY($1)`,
+      values: [runIds],
+    });
+    const summaries = new Map<string, RunSummary>();
+    for await (const row of inGroups(rows, GROUP_ROWS)) {
+      const run = await unlessDamaged(this.#run(row));
+      if (run) summaries.set(run.run_id, run);
+    }
+    return summaries;
+  }
+
   async #run(row: RunSummaryRow): Promise<RunSummary | null> {
     const run = await this.#summaries.run(row, (column) =>
       this.#load(`run-${column}`, `SELECT ${column} AS text FROM parley.runs WHERE run_id = $1`, row.run_id),
@@ -63,7 +81,7 @@ export class PostgresSummaries implements SummaryReader {
       const rows = await this.#db.read<InteractionSummaryRow>(
         selectPending('summarise-pending', SELECT_INTERACTIONS, { ...filter, ...(after ? { after } : {}) }),
       );
-      for (const row of rows) {
+      for await (const row of inGroups(rows, GROUP_ROWS)) {
         const interaction = await unlessDamaged(this.#interaction(row));
         if (interaction && summaries.length < filter.limit) summaries.push(interaction);
       }

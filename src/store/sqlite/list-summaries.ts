@@ -1,6 +1,8 @@
 // Reads short forms of runs and questions from SQLite. Reading is synchronous, and a row with a large column costs time
-// in proportion to its size: rows are read in groups of bounded size, and other work runs between the groups.
+// in proportion to its size: rows are read in groups of bounded size and number, and other work runs between the
+// groups.
 import { unlessDamaged } from '../../kernel/stored-json.js';
+import { yieldToOthers } from '../../kernel/yield-to-others.js';
 import type { PendingFilter, RunFilter } from '../store.js';
 import type { InteractionSummary, RunSummary, SummaryReader } from '../summary-reader.js';
 import {
@@ -17,6 +19,8 @@ import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
 
 // About two milliseconds of reading.
 const GROUP_BYTES = 8 * 1024 * 1024;
+// Each row has small columns of up to 48 KiB in total, which are parsed.
+const GROUP_ROWS = 25;
 
 const RUN = `run_id, request_id, request_digest, ${RUN_COLUMNS.map(smallColumn).join(', ')}, status, attempt_number,
   epoch,
@@ -24,6 +28,8 @@ const RUN = `run_id, request_id, request_digest, ${RUN_COLUMNS.map(smallColumn).
 const INTERACTION =
   `interaction_id, run_id, attempt_number, ${INTERACTION_COLUMNS.map(smallColumn).join(', ')}, ` +
   'state, asked_at, due_at, decides';
+
+const RUNS = `SELECT ${RUN} FROM runs WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY run_id DESC`;
 
 interface Sized {
   readonly id: string;
@@ -44,12 +50,22 @@ export class SqliteSummaries implements SummaryReader {
     this.#recent.refresh();
     const sized = selectRuns(this.#db, 'run_id AS id, octet_length(spec_json) AS bytes', filter) as Sized[];
     const summaries: RunSummary[] = [];
-    for await (const row of this.#rows<RunSummaryRow>(
-      sized,
-      `SELECT ${RUN} FROM runs WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY run_id DESC`,
-    )) {
+    for await (const row of this.#rows<RunSummaryRow>(sized, RUNS)) {
       const run = await this.#run(row);
       if (run) summaries.push(run);
+    }
+    return summaries;
+  }
+
+  async loadRuns(runIds: readonly string[]): Promise<ReadonlyMap<string, RunSummary>> {
+    this.#recent.refresh();
+    const query = `SELECT run_id AS id, octet_length(spec_json) AS bytes FROM runs
+      WHERE run_id IN (SELECT value FROM json_each(?))`;
+    const sized = this.#db.prepare(query).all(JSON.stringify(runIds)) as unknown as Sized[];
+    const summaries = new Map<string, RunSummary>();
+    for await (const row of this.#rows<RunSummaryRow>(sized, RUNS)) {
+      const run = await unlessDamaged(this.#run(row));
+      if (run) summaries.set(run.run_id, run);
     }
     return summaries;
   }
@@ -109,7 +125,8 @@ export class SqliteSummaries implements SummaryReader {
   async *#rows<Row>(sized: readonly Sized[], query: string): AsyncGenerator<Row, void> {
     for (let from = 0; from < sized.length;) {
       let to = from;
-      for (let bytes = 0; to < sized.length && (to === from || bytes + (sized[to]?.bytes ?? 0) <= GROUP_BYTES); to += 1)
+      const last = Math.min(sized.length, from + GROUP_ROWS);
+      for (let bytes = 0; to < last && (to === from || bytes + (sized[to]?.bytes ?? 0) <= GROUP_BYTES); to += 1)
         bytes += sized[to]?.bytes ?? 0;
       if (from > 0) {
         await yieldToOthers();
@@ -124,8 +141,4 @@ export class SqliteSummaries implements SummaryReader {
     await yieldToOthers();
     return (this.#db.prepare(query).get(id) as { text: string | null } | undefined)?.text ?? null;
   }
-}
-
-function yieldToOthers(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -55,7 +55,7 @@ export function prepareRead(db: Database, recent: RecentView): ReadJournal {
 
 export type ReadLines = (runId: string, protocol: Protocol, afterSeq: number, maxBytes: number) => Lines | null;
 
-// A large segment is returned in several reads, so the last one is kept up to this size.
+// A large segment is returned in several reads, so the last ones are kept up to this size, for several readers.
 const KEEP_BYTES = 4 * 1024 * 1024;
 
 export function prepareReadLines(db: Database, recent: RecentView): ReadLines {
@@ -64,14 +64,23 @@ export function prepareReadLines(db: Database, recent: RecentView): ReadLines {
       AND seq_from >= (SELECT COALESCE(MAX(seq_from), 0) FROM segments
       WHERE run_id = ? AND protocol = ? AND seq_from <= ?)
     ORDER BY segments.seq_from`);
-  let last: { readonly key: string; readonly plain: Uint8Array } | null = null;
+  // The least recently used comes first.
+  const kept = new Map<string, Uint8Array>();
+  let keptBytes = 0;
   const unpack = (runId: string, protocol: Protocol, segment: Segment & PackedBody): Uint8Array => {
     if (segment.packed === 0) return unpackBody(segment);
     // A segment that begins at the same event has become a longer one if segments were merged in between.
     const key = `${runId} ${protocol} ${segment.seq_from} ${segment.seq_to}`;
-    if (last?.key === key) return last.plain;
-    const plain = unpackBody(segment);
-    last = plain.length <= KEEP_BYTES ? { key, plain } : null;
+    const known = kept.get(key);
+    const plain = known ?? unpackBody(segment);
+    kept.delete(key);
+    kept.set(key, plain);
+    if (!known) keptBytes += plain.length;
+    for (const [oldest, { length }] of kept) {
+      if (keptBytes <= KEEP_BYTES) break;
+      kept.delete(oldest);
+      keptBytes -= length;
+    }
     return plain;
   };
   return (runId, protocol, afterSeq, maxBytes) => {
