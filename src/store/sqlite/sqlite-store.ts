@@ -64,12 +64,10 @@ import { compareTotals, countPending, readStates, recountTotals } from './totals
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
-import type { Timers } from '../../kernel/timers.js';
 import type { Checkpoints } from './commits/checkpoints.js';
 import type { LogSync } from './commits/log-sync.js';
 import type { CheckFiles } from './commits/watch-files.js';
 import { Writes } from './commits/writes.js';
-import { FreePages } from './space/free-pages.js';
 import { findAtWork, findAtWorkIn, findInHome, isKnown } from './find-runs.js';
 import { insertRun } from './create-run.js';
 import { deleteRun } from './delete-run.js';
@@ -91,8 +89,6 @@ export interface FilesOfStore {
   readonly checkFiles?: CheckFiles | undefined;
   readonly log?: LogSync | undefined;
   readonly checkpoints?: Checkpoints | undefined;
-  // Default: real timers that keep no process alive.
-  readonly timers?: Timers | undefined;
 }
 
 export class SqliteStore implements Store {
@@ -110,7 +106,6 @@ export class SqliteStore implements Store {
   readonly #groups: GroupWriter | null;
   readonly #log: LogSync | undefined;
   readonly #checkpoints: Checkpoints | undefined;
-  readonly #freePages: FreePages | undefined;
   readonly #selectState: Statement;
   readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
@@ -123,7 +118,7 @@ export class SqliteStore implements Store {
   constructor(
     db: Database,
     groups: LoadedGroups | null,
-    { checkFiles = () => {}, log, checkpoints, timers }: FilesOfStore = {},
+    { checkFiles = () => {}, log, checkpoints }: FilesOfStore = {},
   ) {
     this.checkUsable = checkFiles;
     this.#db = db;
@@ -136,7 +131,6 @@ export class SqliteStore implements Store {
     this.#read = prepareRead(db, this.#recent);
     this.#readLines = prepareReadLines(db, this.#recent);
     this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined, log, checkpoints });
-    this.#freePages = groups ? new FreePages(db, this.writes, { checkpoints, timers }) : undefined;
     this.summaries = new SqliteSummaries(db, this.#recent);
     this.#selectState = db.prepare(
       'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +
@@ -217,7 +211,6 @@ export class SqliteStore implements Store {
       },
       ({ committed }, ms) => {
         if (!committed) return;
-        this.#freePages?.freed();
         this.#tell({
           run_id: runId,
           journal: lines,
@@ -257,11 +250,7 @@ export class SqliteStore implements Store {
     if (this.#isMerging || !this.#writer().isFull) return;
     this.#isMerging = true;
     const options = { bytes: MERGED_AT_ONCE, later: true, alone: true };
-    const merging = this.writes.add(
-      () => this.#writer().mergeOldest(),
-      () => this.#freePages?.freed(),
-      options,
-    );
+    const merging = this.writes.add(() => this.#writer().mergeOldest(), undefined, options);
     // After a failure, the next flush tries again. Nothing is lost: the flushes stay in their groups.
     void merging
       .catch(() => {})
@@ -309,11 +298,7 @@ export class SqliteStore implements Store {
         this.#groups?.merge(runId);
         return deleteRun(this.#db, runId, options);
       },
-      (outcome, ms) => {
-        if (outcome !== 'deleted') return;
-        this.#freePages?.freed();
-        this.#tell({ run_id: runId, deleted: true, origin: 'here', ms });
-      },
+      (outcome, ms) => outcome === 'deleted' && this.#tell({ run_id: runId, deleted: true, origin: 'here', ms }),
     );
   }
 
@@ -485,7 +470,6 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#freePages?.close();
     await this.writes.drain();
     await this.#checkpoints?.close();
     this.#log?.close();

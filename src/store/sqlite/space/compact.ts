@@ -73,11 +73,20 @@ function usedBytes(db: Database): number {
 function compact(db: Database, path: string, options: CompactOptions): Pick<Compacted, 'damaged' | 'isHeldUp'> {
   const damaged = [...new Set([...mergeRecent(db), ...packAll(db, options)])];
   returnFreePages(db);
-  // The temporary file has the whole database, so it stays in the folder that only its owner can read.
-  db.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${path.replaceAll("'", "''")}'`);
-  db.exec('VACUUM');
+  vacuum(db, path);
   const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number };
   return { damaged, isHeldUp: busy !== 0 };
+}
+
+// The temporary file has the whole database, so it is in the same folder, which only its owner can read.
+function vacuum(db: Database, path: string): void {
+  db.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${path.replaceAll("'", "''")}'`);
+  try {
+    db.exec('VACUUM');
+  } finally {
+    // The folder applies to all databases of this process.
+    db.exec(`PRAGMA temp_store_directory = ''`);
+  }
 }
 
 // Returns the runs whose flushes could not be merged: segments of theirs are damaged.

@@ -25,7 +25,7 @@ const MOST_RESERVED = 2048;
 // The time of a step depends on how many pages are free and on the machine, so the next step is adapted to it.
 const STEP_MS = 3;
 const FIRST_STEP_PAGES = 16;
-const MOST_STEP_PAGES = 64;
+const MOST_STEP_PAGES = 32;
 // A page that is moved changes another one that refers to it, and the map of these references.
 const PAGES_PER_PAGE = 2;
 
@@ -66,7 +66,7 @@ export class FreePages {
     this.freed();
   }
 
-  // Call after rows were deleted.
+  // Call after commits that may have deleted rows, however many they are.
   freed(): void {
     if (!this.#cancel && !this.#isStepping) this.#set(CHECK_MS, () => this.#begin());
   }
@@ -105,7 +105,7 @@ export class FreePages {
         alone: true,
       });
     } catch {
-      // The disk is full or fails, which other writes report. The next deletion tries again.
+      // The disk is full or fails, which other writes report. A later commit tries again.
       return;
     } finally {
       this.#isStepping = false;
