@@ -1,5 +1,5 @@
 // Compacting changes how journals are stored, and nothing that a reader, a cursor or a digest can notice.
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { array, assert, asyncProperty, constantFrom } from 'fast-check';
@@ -271,6 +271,22 @@ describe('refusals', () => {
     expect(await compactDataDir(dir, WRITER, ENOUGH)).toBeNull();
     await open();
     await refusal(compactDataDir(dir, WRITER, ENOUGH), 'DATA_DIR_IN_USE');
+  });
+
+  test('of a database whose file is damaged, which stays as it is', async () => {
+    const store = await open();
+    for (const number of [1, 2]) await createLife(store, number);
+    await close();
+    const [{ page } = { page: 0 }] = await query<{ page: number }>(
+      `SELECT rootpage AS page FROM sqlite_master WHERE name = 'segments'`,
+    );
+    await execute('PRAGMA wal_checkpoint(TRUNCATE)');
+    const file = openSync(path, 'r+');
+    writeSync(file, Buffer.alloc(1000, 0xff), 0, 1000, (page - 1) * 8192);
+    closeSync(file);
+    const before = readFileSync(path);
+    expect(await refusal(compact(), 'DATA_DIR_UNUSABLE')).toContain('damaged');
+    expect(readFileSync(path).equals(before)).toBe(true);
   });
 
   test('without enough space nothing is changed, and the lock is released', async () => {

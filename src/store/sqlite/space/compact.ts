@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { isDiskFull } from '../../../files/disk-full.js';
 import { damageIn } from '../../../kernel/stored-json.js';
 import { refusal } from '../../../run/request-error.js';
+import { checkSound } from '../check-tables.js';
 import { lockDataDir, openMigrated, withDataDirErrors, type Writer } from '../data-dir.js';
+import { NEWEST_VERSION } from '../migrate.js';
 import { returnFreePages, rollback, transact, type Database } from '../open-database.js';
 import { GroupWriter } from '../recent/group-writer.js';
 import { loadGroups } from '../recent/load-groups.js';
@@ -44,6 +46,8 @@ export async function compactDataDir(path: string, writer: Writer, options: Comp
       const db = await openMigrated(file);
       let compacted: Pick<Compacted, 'damaged' | 'isHeldUp'>;
       try {
+        // A damaged file is not rewritten: what could be salvaged of it might be lost.
+        checkSound(db, NEWEST_VERSION);
         // SQLite writes the new file twice before it replaces the old one: into a temporary file and into the log.
         options.checkSpace(2 * usedBytes(db));
         compacted = compact(db, path, options);
