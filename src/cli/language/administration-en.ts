@@ -127,8 +127,8 @@ export const COMPACT = {
     `The journals of these runs are damaged and were not packed completely: ${runs}. More about them: ` +
     'parley doctor --full',
   heldUp:
-    'Another process still reads the database. Its file becomes smaller when that process has ended and Parley writes ' +
-    'to the directory again.',
+    'Another process still reads the database. Its file becomes smaller when that process has ended and Parley ' +
+    'writes to the directory again.',
   more: (count: number) => `${count} more`,
   names: ', ',
 };
