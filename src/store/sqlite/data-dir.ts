@@ -18,6 +18,7 @@ import { Writes } from './commits/writes.js';
 import { makeDurable, openDatabase, openLock, type Database } from './open-database.js';
 import { openReadOnly } from './open-read-only.js';
 import { loadGroups } from './recent/load-groups.js';
+import { FreePages } from './space/free-pages.js';
 import { SqliteStore } from './sqlite-store.js';
 import { watchFiles } from './commits/watch-files.js';
 
@@ -47,13 +48,14 @@ export async function openDataDir(path: string, writer: Writer): Promise<DataDir
     const real = realpathSync(path);
     const lock = await takeLock(path, writer);
     try {
-      const { store, access } = await openStore(join(path, 'parley.db'));
+      const { store, access, freePages } = await openStore(join(path, 'parley.db'));
       return {
         // Resolves links, because stored paths contain the folder.
         path: real,
         store,
         access,
         close: async () => {
+          freePages.close();
           await store.close();
           release(lock);
         },
@@ -94,11 +96,19 @@ export async function openMigrated(path: string): Promise<Database> {
   }
 }
 
-async function openStore(path: string): Promise<{ store: SqliteStore; access: SqliteAccess }> {
+interface OpenStore {
+  readonly store: SqliteStore;
+  readonly access: SqliteAccess;
+  readonly freePages: FreePages;
+}
+
+async function openStore(path: string): Promise<OpenStore> {
   const db = await openMigrated(path);
   try {
     const store = new SqliteStore(db, loadGroups(db), { checkFiles: watchFiles(path) });
-    return { store, access: new SqliteAccess(db, store.writes) };
+    const freePages = new FreePages(db, store.writes);
+    store.onCommitted(() => freePages.freed());
+    return { store, access: new SqliteAccess(db, store.writes), freePages };
   } catch (error) {
     db.close();
     throw error;

@@ -64,10 +64,8 @@ import { compareTotals, countPending, readStates, recountTotals } from './totals
 import { GroupWriter, isSmall, MERGED_AT_ONCE, type SmallAppend } from './recent/group-writer.js';
 import { GroupReader, loadGroups, type LoadedGroups } from './recent/load-groups.js';
 import { withRecentHeads, type RecentView } from './recent/recent-flushes.js';
-import type { Timers } from '../../kernel/timers.js';
 import type { CheckFiles } from './commits/watch-files.js';
 import { Writes } from './commits/writes.js';
-import { FreePages } from './space/free-pages.js';
 import { findAtWork, findAtWorkIn, findInHome, isKnown } from './find-runs.js';
 import { insertRun } from './create-run.js';
 import { deleteRun } from './delete-run.js';
@@ -87,8 +85,6 @@ type StateRow = Pick<
 
 export interface StoreOptions {
   readonly checkFiles?: CheckFiles | undefined;
-  // Default: real timers that keep no process alive.
-  readonly timers?: Timers | undefined;
 }
 
 export class SqliteStore implements Store {
@@ -104,7 +100,6 @@ export class SqliteStore implements Store {
   readonly #recent: RecentView;
   readonly #source: JournalSource;
   readonly #groups: GroupWriter | null;
-  readonly #freePages: FreePages | undefined;
   readonly #selectState: Statement;
   readonly #updateHeads: Statement;
   readonly #listeners = new Set<CommitListener>();
@@ -114,7 +109,7 @@ export class SqliteStore implements Store {
 
   // The database is open and migrated. Only the process that writes to it has loaded the groups; it alone may call
   // methods that write. `checkFiles` runs before anything is written and before it is acknowledged.
-  constructor(db: Database, groups: LoadedGroups | null, { checkFiles = () => {}, timers }: StoreOptions = {}) {
+  constructor(db: Database, groups: LoadedGroups | null, { checkFiles = () => {} }: StoreOptions = {}) {
     this.checkUsable = checkFiles;
     this.#db = db;
     this.#groups = groups && new GroupWriter(db, groups);
@@ -124,7 +119,6 @@ export class SqliteStore implements Store {
     this.#read = prepareRead(db, this.#recent);
     this.#readLines = prepareReadLines(db, this.#recent);
     this.writes = new Writes(db, { checkFiles, participant: this.#groups ?? undefined });
-    this.#freePages = groups ? new FreePages(db, this.writes, timers) : undefined;
     this.summaries = new SqliteSummaries(db, this.#recent);
     this.#selectState = db.prepare(
       'SELECT run_id, request_id, engine, status, epoch, cancel_requested_json, rasp_seq, fcmp_seq, ts, digest ' +
@@ -205,7 +199,6 @@ export class SqliteStore implements Store {
       },
       ({ committed }, ms) => {
         if (!committed) return;
-        this.#freePages?.freed();
         this.#tell({
           run_id: runId,
           journal: lines,
@@ -243,11 +236,8 @@ export class SqliteStore implements Store {
   #mergeSoon(): void {
     if (this.#isMerging || !this.#writer().isFull) return;
     this.#isMerging = true;
-    const merging = this.writes.add(
-      () => this.#writer().mergeOldest(),
-      () => this.#freePages?.freed(),
-      { bytes: MERGED_AT_ONCE, alone: true },
-    );
+    const options = { bytes: MERGED_AT_ONCE, alone: true };
+    const merging = this.writes.add(() => this.#writer().mergeOldest(), undefined, options);
     // After a failure, the next flush tries again. Nothing is lost: the flushes stay in their groups.
     void merging
       .catch(() => {})
@@ -295,11 +285,7 @@ export class SqliteStore implements Store {
         this.#groups?.merge(runId);
         return deleteRun(this.#db, runId, options);
       },
-      (outcome, ms) => {
-        if (outcome !== 'deleted') return;
-        this.#freePages?.freed();
-        this.#tell({ run_id: runId, deleted: true, origin: 'here', ms });
-      },
+      (outcome, ms) => outcome === 'deleted' && this.#tell({ run_id: runId, deleted: true, origin: 'here', ms }),
     );
   }
 
@@ -471,7 +457,6 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#freePages?.close();
     this.writes.drain();
     this.#db.close();
   }

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { isDiskFull } from '../../../files/disk-full.js';
 import { damageIn } from '../../../kernel/stored-json.js';
 import { refusal } from '../../../run/request-error.js';
+import { checkSound } from '../check-tables.js';
 import { lockDataDir, openMigrated, withDataDirErrors, type Writer } from '../data-dir.js';
+import { NEWEST_VERSION } from '../migrate.js';
 import { returnFreePages, rollback, transact, type Database } from '../open-database.js';
 import { GroupWriter } from '../recent/group-writer.js';
 import { loadGroups } from '../recent/load-groups.js';
@@ -44,6 +46,8 @@ export async function compactDataDir(path: string, writer: Writer, options: Comp
       const db = await openMigrated(file);
       let compacted: Pick<Compacted, 'damaged' | 'isHeldUp'>;
       try {
+        // A damaged file is not rewritten: what could be salvaged of it might be lost.
+        checkSound(db, NEWEST_VERSION);
         // SQLite writes the new file twice before it replaces the old one: into a temporary file and into the log.
         options.checkSpace(2 * usedBytes(db));
         compacted = compact(db, path, options);
@@ -73,11 +77,20 @@ function usedBytes(db: Database): number {
 function compact(db: Database, path: string, options: CompactOptions): Pick<Compacted, 'damaged' | 'isHeldUp'> {
   const damaged = [...new Set([...mergeRecent(db), ...packAll(db, options)])];
   returnFreePages(db);
-  // The temporary file has the whole database, so it stays in the folder that only its owner can read.
-  db.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${path.replaceAll("'", "''")}'`);
-  db.exec('VACUUM');
+  vacuum(db, path);
   const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number };
   return { damaged, isHeldUp: busy !== 0 };
+}
+
+// The temporary file has the whole database, so it is in the same folder, which only its owner can read.
+function vacuum(db: Database, path: string): void {
+  db.exec(`PRAGMA temp_store = FILE; PRAGMA temp_store_directory = '${path.replaceAll("'", "''")}'`);
+  try {
+    db.exec('VACUUM');
+  } finally {
+    // The folder applies to all databases of this process.
+    db.exec(`PRAGMA temp_store_directory = ''`);
+  }
 }
 
 // Returns the runs whose flushes could not be merged: segments of theirs are damaged.

@@ -26,7 +26,7 @@ const MOST_RESERVED = 2048;
 // The time of a step depends on how many pages are free and on the machine, so the next step is adapted to it.
 const STEP_MS = 3;
 const FIRST_STEP_PAGES = 16;
-const MOST_STEP_PAGES = 64;
+const MOST_STEP_PAGES = 32;
 
 const INCREMENTAL = 2;
 
@@ -60,7 +60,7 @@ export class FreePages {
     this.freed();
   }
 
-  // Call after rows were deleted.
+  // Call after commits that may have deleted rows, however many they are.
   freed(): void {
     if (!this.#cancel && !this.#isStepping) this.#set(CHECK_MS, () => this.#begin());
   }
@@ -94,7 +94,7 @@ export class FreePages {
     try {
       await this.#writes.add(() => this.#vacuum(pages), undefined, { alone: true });
     } catch {
-      // The disk is full or fails, which other writes report. The next deletion tries again.
+      // The disk is full or fails, which other writes report. A later commit tries again.
       return;
     } finally {
       this.#isStepping = false;
