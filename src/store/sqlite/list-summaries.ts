@@ -1,5 +1,6 @@
 // Reads short forms of runs and questions from SQLite. Reading is synchronous, and a row with a large column costs time
-// in proportion to its size: rows are read in groups of bounded size and number, and other work runs between the groups.
+// in proportion to its size: rows are read in groups of bounded size and number, and other work runs between the
+// groups.
 import { unlessDamaged } from '../../kernel/stored-json.js';
 import { yieldToOthers } from '../../kernel/yield-to-others.js';
 import type { PendingFilter, RunFilter } from '../store.js';
