@@ -8,7 +8,8 @@ type DirectBuffer = Buffer & {
   utf8Write(text: string, at: number): number;
 };
 
-const INITIAL_BYTES = 1024 * 1024;
+// Most journals get a few events only.
+const INITIAL_BYTES = 64 * 1024;
 // A buffer that grew beyond this size is released after the flush.
 const KEEP_BYTES = 4 * 1024 * 1024;
 const SHORT_BYTES = 32;

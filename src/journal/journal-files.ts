@@ -117,6 +117,9 @@ export class JournalFiles {
     if (fcmp) gathered.fcmp.push(fcmp.bytes);
     gathered.bytes += rasp.bytes.length + (fcmp?.bytes.length ?? 0);
     if (!mayWait || gathered.bytes >= GATHER_BYTES || this.#repairing.has(runId)) return this.#append(runId, gathered);
+    // Copies, because the bytes of a commit are valid only during this call.
+    gathered.rasp.push(Buffer.from(gathered.rasp.pop() ?? rasp.bytes));
+    if (fcmp) gathered.fcmp.push(Buffer.from(gathered.fcmp.pop() ?? fcmp.bytes));
     if (!this.#gathering.isSet) this.#gathering.set(GATHER_MS, () => void this.#appendEach());
   }
 

@@ -11,6 +11,13 @@ import { foldRun, isFolded, type FoldedRun } from '../run/run-fold.js';
 import type { JournalFlush, JournalHeads, RunAppend } from '../store/store.js';
 import { EventBuffer } from './event-buffer.js';
 
+// The store keeps the bytes of small flushes (JournalFlush), so only those of larger ones are used again.
+const LARGEST_KEPT = 64 * 1024;
+const BLOCK_BYTES = 256 * 1024;
+const LARGEST_SPARE = 4 * 1024 * 1024;
+// One is being stored while the next is filled.
+const MOST_SPARE = 2;
+
 export interface JournalOwner {
   readonly runId: string;
   readonly engine: string;
@@ -36,6 +43,7 @@ export class RunJournal {
   readonly #stampFcmp: FcmpStamp;
   readonly #rasp = new EventBuffer();
   readonly #fcmp = new EventBuffer();
+  readonly #spare: Buffer[] = [];
   // The state once everything drained is committed, and the state once everything added is committed.
   #before: FoldedRun;
   #after: FoldedRun;
@@ -124,7 +132,7 @@ export class RunJournal {
     // A copy, because the buffers are reused before the store has finished with it. One allocation for both: small ones
     // are expensive.
     const split = this.#rasp.length;
-    const bytes = Buffer.allocUnsafeSlow(split + this.#fcmp.length);
+    const bytes = this.#takeBlock(split + this.#fcmp.length);
     bytes.set(this.#rasp.drain(), 0);
     bytes.set(this.#fcmp.drain(), split);
     const fcmp =
@@ -142,5 +150,21 @@ export class RunJournal {
     const before = this.#before;
     this.#before = this.#after;
     return { lines: { rasp, fcmp, firstTs: this.#firstTs, lastTs: this.#ts }, before, after: this.#after };
+  }
+
+  #takeBlock(bytes: number): Buffer {
+    if (bytes <= LARGEST_KEPT) return Buffer.allocUnsafeSlow(bytes);
+    const spare = this.#spare.pop();
+    if (spare && spare.length >= bytes) return spare.subarray(0, bytes);
+    return Buffer.allocUnsafeSlow(Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES).subarray(0, bytes);
+  }
+
+  // Call it when the append of these events has succeeded: nobody needs the bytes any more, so a large block is used
+  // again. A new one for each flush would be freed late, and tens of megabytes would wait for that.
+  release({ lines }: Drained): void {
+    const { buffer } = lines.rasp.bytes;
+    const { byteLength: length } = buffer;
+    if (length >= BLOCK_BYTES && length <= LARGEST_SPARE && this.#spare.length < MOST_SPARE)
+      this.#spare.push(Buffer.from(buffer));
   }
 }

@@ -19,16 +19,20 @@ export interface TextSink {
 // Writes one event as a line, including LF.
 export type Stamp = (draft: RaspDraft, seq: number, ts: string, sink: TextSink) => void;
 
+const TIME_MEMBER = ',"ts":"';
 const TEXT_MEMBER_BYTES = asciiBytes(TEXT_MEMBER);
 const BYTE_TO = asciiBytes(',"byte_to":');
 const END = asciiBytes(',"encoding":"utf-8"}}\n');
 const END_WITHOUT_REF = asciiBytes('},"raw_ref":null}\n');
 
-// The text between time and data, for one kind of event.
+// The text between seq and data, for one kind of event and one time.
 interface Middle {
   readonly parser: string;
   readonly confidence: number;
-  readonly bytes: Uint8Array;
+  // The text after the time.
+  readonly text: string;
+  ts: string;
+  bytes: Uint8Array;
 }
 
 export function createStamp(context: StampContext): Stamp {
@@ -39,28 +43,33 @@ export function createStamp(context: StampContext): Stamp {
     stderr: asciiBytes(`},"raw_ref":{"attempt_number":${context.attempt},"stream":"stderr","byte_from":`),
   };
   const middles = new Map<string, Middle[]>();
-  // Cached, because a flush has one time, a turn has one session, and events of one item mostly follow each other.
-  let time = { ts: '', text: '' };
+  // Cached, because a turn has one session, and events of one item mostly follow each other.
   let session: { id: string | null; bytes: Uint8Array } = { id: null, bytes: asciiBytes(',"correlation":{') };
 
   let item: { id: string | null; member: string } = { id: null, member: '' };
 
-  function middleOf({ type, parser, confidence }: RaspDraft): Uint8Array {
-    let known = middles.get(type);
-    if (!known) middles.set(type, (known = []));
-    for (const middle of known) if (middle.confidence === confidence && middle.parser === parser) return middle.bytes;
-    const category = type.slice(0, type.indexOf('.'));
-    const bytes = asciiBytes(
-      `${source}${asciiJson(parser)},"confidence":${confidence}},` +
-        `"event":{"category":"${category}","type":"${type}"},"data":`,
-    );
-    known.push({ parser, confidence, bytes });
-    return bytes;
+  // Cached, because many events have the same time.
+  function middleOf(draft: RaspDraft, ts: string): Uint8Array {
+    const middle = kindOf(draft);
+    if (middle.ts === ts) return middle.bytes;
+    if (middle.ts.length === ts.length)
+      for (let at = 0; at < ts.length; at += 1) middle.bytes[TIME_MEMBER.length + at] = ts.charCodeAt(at);
+    else middle.bytes = asciiBytes(`${TIME_MEMBER}${ts}${middle.text}`);
+    middle.ts = ts;
+    return middle.bytes;
   }
 
-  function timeOf(ts: string): string {
-    if (ts !== time.ts) time = { ts, text: `,"ts":"${ts}` };
-    return time.text;
+  function kindOf({ type, parser, confidence }: RaspDraft): Middle {
+    let known = middles.get(type);
+    if (!known) middles.set(type, (known = []));
+    for (const middle of known) if (middle.confidence === confidence && middle.parser === parser) return middle;
+    const category = type.slice(0, type.indexOf('.'));
+    const text =
+      `${source}${asciiJson(parser)},"confidence":${confidence}},` +
+      `"event":{"category":"${category}","type":"${type}"},"data":`;
+    const middle = { parser, confidence, text, ts: '', bytes: new Uint8Array(0) };
+    known.push(middle);
+    return middle;
   }
 
   function writeCorrelation({ sessionId, itemId, interactionId }: RaspDraft, sink: TextSink): void {
@@ -82,8 +91,7 @@ export function createStamp(context: StampContext): Stamp {
     const { range, json } = draft;
     sink.bytes(head);
     sink.number(seq);
-    sink.ascii(timeOf(ts));
-    sink.bytes(middleOf(draft));
+    sink.bytes(middleOf(draft, ts));
     if (typeof json === 'string') sink.text(json);
     else {
       if (json[0] === TEXT_MEMBER) sink.bytes(TEXT_MEMBER_BYTES);

@@ -5,7 +5,7 @@ import { charsIn, explainLine, readReadable, viewPiece, type DamagedPiece } from
 import { yieldToOthers } from '../kernel/yield-to-others.js';
 import type { Protocol, ReadRange, Store } from '../store/store.js';
 
-// The bytes that are read in one event-loop tick.
+// The limits of one read, which takes one event-loop tick.
 const CHUNK = 200;
 const CHUNK_CHARS = 500_000;
 const MAX_CHARS = 2_000_000;

@@ -24,6 +24,7 @@ import { readLargeBodiesInTurn, refuseBodiesOfUnknownCallers } from './limits/la
 import { limitConnections } from './limits/limit-connections.js';
 import { createMetrics, type Metrics } from './figures/metrics.js';
 import { refuseAddress, refuseEarly, refuseOnSocket } from './limits/refuse-early.js';
+import { OutputPace } from './streams/output-pace.js';
 import { RunFeed } from './streams/run-feed.js';
 import { addRoutes } from './routes/add-routes.js';
 import { linkOf } from './routes/sign-in.js';
@@ -182,7 +183,8 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
   const { tokens, hosts } = deps;
   guardAccess(app, { tokens, sessions, attempts, isTrustedProxy, hosts, cookie, closing: () => closing });
   const perToken = limits.streamsPerToken ?? Math.max(1, Math.floor(room.streams / 4));
-  const streams = new Streams({ limit: room.streams, perToken }, deps.timers);
+  const pace = new OutputPace();
+  const streams = new Streams({ limit: room.streams, perToken }, deps.timers, pace);
   const checks = new VerifyQueue(async (runId, signal, onProgress) => {
     await deps.orchestrator.restoreFiles(runId);
     signal.throwIfAborted();
@@ -211,7 +213,7 @@ export async function createService(deps: ServiceDeps): Promise<Service> {
       'answered',
     );
   });
-  const pages = new JournalPages(deps.store);
+  const pages = new JournalPages(deps.store, pace);
   refuseBodiesOfUnknownCallers(app);
   readLargeBodiesInTurn(app);
   limitUnreadBytes(app, new UnreadBytes(limits.unreadBytes));

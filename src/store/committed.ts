@@ -5,6 +5,7 @@ import type { JournalFlush } from './store.js';
 // What a commit changed.
 export interface Committed {
   readonly run_id: string;
+  // The bytes are valid until the listener returns: copy what you keep.
   readonly journal?: JournalFlush | undefined;
   // Set if the state changed or the run is new.
   readonly status?: RunState | undefined;

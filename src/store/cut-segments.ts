@@ -96,21 +96,6 @@ export class LineGatherer {
   }
 }
 
-// Splits lines into pieces of at most this size, or of a single line.
-export function* cutLines(
-  { firstSeq, lastSeq, bytes }: Lines,
-  maxBytes: number,
-): Generator<Lines & { readonly bytes: Buffer }> {
-  const whole = toBuffer(bytes);
-  for (let from = 0, seq = firstSeq; seq <= lastSeq;) {
-    const to = whole.length - from <= maxBytes ? whole.length : endWithin(whole, from, maxBytes, true);
-    const last = to === whole.length ? lastSeq : seq + countLines(whole, from, to) - 1;
-    yield { firstSeq: seq, lastSeq: last, bytes: whole.subarray(from, to) };
-    from = to;
-    seq = last + 1;
-  }
-}
-
 // `next` is the required event; a segment may begin before it, but not after it.
 function checkPlace(seqFrom: number, next: number): void {
   if (seqFrom > next) throw new DamagedDataError(damageText('damage.missing_events', { from: next, to: seqFrom - 1 }));
@@ -142,7 +127,7 @@ function skipLines(bytes: Buffer, lines: number): number {
 }
 
 // Returns where the last line ends that fits; the first line is included even if it does not fit.
-function endWithin(bytes: Buffer, from: number, room: number, atLeastOne: boolean): number {
+export function endWithin(bytes: Buffer, from: number, room: number, atLeastOne: boolean): number {
   const end = bytes.lastIndexOf(0x0a, from + room - 1) + 1;
   if (end > from) return end;
   if (!atLeastOne) return from;

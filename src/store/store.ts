@@ -98,7 +98,8 @@ export interface Lines {
   readonly bytes: Buffer;
 }
 
-// What one flush adds to the journal. FCMP may lag behind: lines are held back while they may be an echo.
+// What one flush adds to the journal. FCMP may lag behind: lines are held back while they may be an echo. A store may
+// keep the bytes of a flush of up to 64 KiB. Those of a larger one are used again after its append.
 export interface JournalFlush {
   readonly rasp: Lines;
   // The first time may be earlier than that of the flush.

@@ -129,6 +129,7 @@ export class TurnWriter {
       if (!outcome.committed)
         throw new LostRunError(`run ${run.run_id} was changed by another writer (${outcome.reason})`);
       this.#run = { ...withState(run, drained.after), heads: outcome.heads };
+      this.journal.release(drained);
     } catch (error) {
       this.#failure = error;
       this.#onFailure();

@@ -58,6 +58,23 @@ test('output of a turn is batched briefly; a new state of the run and the end of
   );
 });
 
+test('lines that wait are copies: the bytes of a commit may be used again', async () => {
+  const timers = new SimulatedTimers();
+  const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, () => {});
+  const run = await createRun();
+  const journal = flush(3, 1000, 3, T0 + 10);
+  expect(journal.rasp.bytes.length).toBeGreaterThan(64 * 1024);
+  await store(run, { journal });
+  const expected = [journal.rasp, journal.fcmp].map((lines) => lines?.bytes.toString() ?? '');
+  for (const lines of [journal.rasp, journal.fcmp]) lines?.bytes.fill('x');
+  timers.advance(1000);
+  for (const [index, name] of ['rasp', 'fcmp'].entries())
+    expect(readFileSync(join(dir, 'runs', run.run_id, `${name}.jsonl`), 'utf8').endsWith(expected[index] ?? '-')).toBe(
+      true,
+    );
+  await files.close();
+});
+
 test('a run that is deleted leaves nothing that was gathered', async () => {
   const files = new JournalFiles({ store: data.store, timers: systemTimers, dataDir: dir }, () => {});
   let run = await createRun();

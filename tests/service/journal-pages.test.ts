@@ -112,6 +112,8 @@ describe('the pages that are kept', () => {
   // Sixteen of these fit, including framing and overhead, and no seventeenth.
   const LINE = Buffer.from(`${' '.repeat(1024 * 1024 - 1024)}\n`);
   const FITTING = 16;
+  // Each adds 8 MiB to the limit, up to 16 MiB.
+  const READERS = 10;
 
   // An endless journal, of which each page is about 1 MiB. `reads` are the cursors that the store was asked for.
   let reads: number[];
@@ -132,6 +134,7 @@ describe('the pages that are kept', () => {
         },
       }),
     );
+    for (let reader = 0; reader < READERS; reader += 1) pages.join(journal());
   });
 
   const look = (cursor: number, version = 0) => pages.after(journal(), cursor, version);
@@ -148,6 +151,28 @@ describe('the pages that are kept', () => {
     expect(await missing(range(0, FITTING))).toEqual([]);
     // The seventeenth replaces the first, which then replaces the second.
     expect(await missing([FITTING, 0, FITTING, 1])).toEqual([FITTING, 0, 1]);
+  });
+
+  test('are 8 MiB for one reader, for whom a page is forgotten once it was read', async () => {
+    const few = new JournalPages(
+      alterStore(store, {
+        ...alterSummaries(store, { loadRun: async () => ({ ...run, truncated: [] }) }),
+        readLines: async (_run, _protocol, after) => {
+          reads.push(after);
+          return { firstSeq: after + 1, lastSeq: after + 1, bytes: line };
+        },
+      }),
+    );
+    few.join(journal());
+    const lookFew = (cursor: number) => few.after(journal(), cursor, 0);
+    for (const cursor of range(0, 9)) await lookFew(cursor);
+    reads = [];
+    // The first was evicted. The others are read a last time.
+    for (const cursor of [...range(1, 8), 0]) await lookFew(cursor);
+    expect(reads).toEqual([0]);
+    reads = [];
+    for (const cursor of [8, 1]) await lookFew(cursor);
+    expect(reads).toEqual([8, 1]);
   });
 
   test('are still 16 MiB after many were forgotten', async () => {

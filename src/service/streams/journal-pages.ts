@@ -5,15 +5,17 @@ import { isTerminal, type RunState } from '../../run/statechart.js';
 import { headOf, loadReadableSummary } from '../../journal/load-run.js';
 import { findDamagedPiece } from '../../journal/read-readable.js';
 import { namedFrame } from './event-stream.js';
-import { damageIn, DamagedDataError } from '../../kernel/stored-json.js';
-import { countLines, cutLines } from '../../store/cut-segments.js';
+import { OutputPace } from './output-pace.js';
+import { damageIn } from '../../kernel/stored-json.js';
+import { framePages, type FramedPage } from './frame-pages.js';
 import type { Committed, Lines, Protocol, Store } from '../../store/store.js';
 import type { RunSummary } from '../../store/summary-reader.js';
 
-// The maximum that a slow reader keeps in memory.
-const PAGE_BYTES = 64 * 1024;
 // Stored segments are larger than a page, and reading one again for each page would be expensive.
 const READ_BYTES = 512 * 1024;
+// For each reader, and for all together. A few readers do not need more, and pages that are evicted soon are freed
+// soon.
+const READER_BYTES = 8 * 1024 * 1024;
 const CACHE_BYTES = 16 * 1024 * 1024;
 // The memory of a page besides its bytes: its key and its places in the lists. Otherwise tens of thousands of short
 // pages would be kept.
@@ -55,15 +57,18 @@ interface Reading extends JournalRef {
 
 export class JournalPages {
   readonly #store: Store;
+  readonly #pace: OutputPace;
   readonly #pages = new Map<string, Page & { readonly bytes: Buffer }>();
   // Reads in progress: callers that need the same page share them.
   readonly #reading = new Map<string, Promise<Page>>();
   readonly #followed = new Map<string, Followed>();
   readonly #stopListening: () => void;
   #cached = 0;
+  #readers = 0;
 
-  constructor(store: Store) {
+  constructor(store: Store, pace = new OutputPace()) {
     this.#store = store;
+    this.#pace = pace;
     this.#stopListening = store.onCommitted((stored) => this.#stored(stored));
   }
 
@@ -77,8 +82,10 @@ export class JournalPages {
     const followed = this.#followed.get(key) ?? { readers: 0, asked: 0, end: null, last: 0, beforeLast: 0 };
     this.#followed.set(key, followed);
     followed.readers += 1;
+    this.#readers += 1;
     return () => {
       followed.readers -= 1;
+      this.#readers -= 1;
       if (followed.readers === 0) this.#followed.delete(key);
     };
   }
@@ -93,9 +100,12 @@ export class JournalPages {
     const key = `${runId} ${protocol} ${cursor}`;
     const kept = this.#pages.get(key);
     if (kept) {
-      // Moves the page to the end: pages are evicted from the beginning.
       this.#pages.delete(key);
-      this.#pages.set(key, kept);
+      // Nobody else needs it: kept longer, it would survive several collections of young objects, and its bytes would
+      // be freed much later.
+      if (followed?.readers === 1) this.#cached -= costOf(kept.bytes);
+      // Moves the page to the end: pages are evicted from the beginning.
+      else this.#pages.set(key, kept);
       return kept;
     }
     const readKey = `${key} ${version}`;
@@ -114,6 +124,7 @@ export class JournalPages {
     const reading = { runId, protocol, endedAt, run, emptyPage };
     try {
       const lines = await this.#store.readLines(runId, protocol, cursor, READ_BYTES);
+      await this.#pace.sent(lines?.bytes.length ?? 0);
       return lines === null && cursor < head
         ? await this.#skip(reading, 'missing from the journal')
         : this.#cut(lines, reading);
@@ -151,8 +162,8 @@ export class JournalPages {
     let page: Page = emptyPage;
     if (!lines) return page;
     // In reverse, because the caller needs the first page.
-    for (const part of [...cutLines(lines, PAGE_BYTES)].toReversed())
-      page = this.#keep(reading, part, part.lastSeq >= endedAt ? run.status : null);
+    for (const framed of [...framePages(lines)].toReversed())
+      page = this.#keep(reading, framed, framed.lastSeq >= endedAt ? run.status : null);
     return page;
   }
 
@@ -168,23 +179,24 @@ export class JournalPages {
       if (!lines) continue;
       // Not for a reader that is further behind: the pages would be evicted before it needs them.
       if (followed.asked >= followed.beforeLast - 1)
-        for (const part of cutLines(lines, PAGE_BYTES)) this.#keep({ runId, protocol }, part, null);
+        for (const framed of framePages(lines)) this.#keep({ runId, protocol }, framed, null);
       followed.beforeLast = followed.last;
       followed.last = lines.firstSeq;
     }
   }
 
-  #keep({ runId, protocol }: JournalRef, lines: Lines, ended: RunState | null): Page {
-    const key = `${runId} ${protocol} ${lines.firstSeq - 1}`;
-    const page = { bytes: toFrames(lines), lastSeq: lines.lastSeq, ended };
+  #keep({ runId, protocol }: JournalRef, { firstSeq, lastSeq, bytes }: FramedPage, ended: RunState | null): Page {
+    const key = `${runId} ${protocol} ${firstSeq - 1}`;
+    const page = { bytes, lastSeq, ended };
     // Two reads of different versions may build the same page: the later one replaces the earlier, and moves to the
     // end.
     const replaced = this.#pages.get(key);
     this.#pages.delete(key);
     this.#pages.set(key, page);
     this.#cached += costOf(page.bytes) - (replaced ? costOf(replaced.bytes) : 0);
+    const limit = Math.min(CACHE_BYTES, Math.max(1, this.#readers) * READER_BYTES);
     for (const [oldest, { bytes }] of this.#pages) {
-      if (this.#cached <= CACHE_BYTES || oldest === key) break;
+      if (this.#cached <= limit || oldest === key) break;
       this.#pages.delete(oldest);
       this.#cached -= costOf(bytes);
     }
@@ -194,26 +206,4 @@ export class JournalPages {
 
 function costOf({ length }: Buffer): number {
   return length + PAGE_COST_BYTES;
-}
-
-// Builds a frame for each line, with its seq as the id.
-function toFrames({ firstSeq, lastSeq, bytes }: Lines): Buffer {
-  const count = countLines(bytes);
-  // Otherwise the ids would be wrong.
-  if (count !== lastSeq - firstSeq + 1)
-    throw new DamagedDataError(`the journal has ${count} lines where events ${firstSeq} to ${lastSeq} should stand`);
-  // "id: ", "\ndata: ", "\n\n" instead of "\n", and the digits. Allocated separately: a slice of a shared block would
-  // keep the whole block alive.
-  const frames = Buffer.allocUnsafeSlow(bytes.length + count * (4 + 7 + 1 + String(lastSeq).length));
-  let from = 0;
-  let at = 0;
-  for (let seq = firstSeq; seq <= lastSeq; seq += 1) {
-    const end = bytes.indexOf(0x0a, from) + 1;
-    at += frames.write(`id: ${seq}\ndata: `, at, 'latin1');
-    at += bytes.copy(frames, at, from, end);
-    frames[at] = 0x0a;
-    at += 1;
-    from = end;
-  }
-  return frames.subarray(0, at);
 }

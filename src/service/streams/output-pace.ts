@@ -1,9 +1,9 @@
-// Lets other work run while streams have much to send: a stream that has sent a page waits for a later event-loop tick
-// if all streams together have sent enough in this one. Otherwise a reader that keeps up, or many readers at once,
-// would delay every other request until they have everything.
-const TICK_BYTES = 128 * 1024;
+// Lets other work run while streams have much to send: a stream that has read or sent something waits for a later
+// event-loop tick if all streams together have read and sent enough in this one. Otherwise a reader that keeps up, or
+// many readers at once, would delay every other request until they have everything.
+const TICK_BYTES = 1024 * 1024;
 // A short frame costs the queries and the system call behind it.
-const LEAST_BYTES = 2 * 1024;
+const LEAST_BYTES = 8 * 1024;
 
 interface Waiter {
   readonly bytes: number;
@@ -17,7 +17,8 @@ export class OutputPace {
   // The stream that has waited longest comes first.
   readonly #waiting: Waiter[] = [];
 
-  // Call it after each write. Returns nothing if the stream may continue, else a promise to wait for.
+  // Call it after each read of the store and each write. Returns nothing if the stream may continue, else a promise to
+  // wait for.
   sent(length: number): Promise<void> | undefined {
     const bytes = Math.max(length, LEAST_BYTES);
     this.#sent += bytes;

@@ -14,10 +14,15 @@ export class Streams {
   readonly #timers: Timers;
   readonly #open = new Set<EventStream>();
   readonly #perToken: CallerLimit;
-  readonly #pace = new OutputPace();
+  readonly #pace: OutputPace;
 
-  constructor({ limit, perToken }: { readonly limit: number; readonly perToken: number }, timers: Timers) {
+  constructor(
+    { limit, perToken }: { readonly limit: number; readonly perToken: number },
+    timers: Timers,
+    pace = new OutputPace(),
+  ) {
     this.#limit = limit;
+    this.#pace = pace;
     this.#perToken = new CallerLimit(perToken, phrase('streams'));
     this.#timers = timers;
   }

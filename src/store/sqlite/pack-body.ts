@@ -49,7 +49,8 @@ export function unpackBody({ body, packed }: PackedBody): Uint8Array {
   try {
     plain = brotliDecompressSync(body, {
       maxOutputLength: packed,
-      chunkSize: Math.min(Math.max(packed, 64), MOST_AT_ONCE),
+      // One byte more than needed: zlib allocates another piece when one is full.
+      chunkSize: Math.min(Math.max(packed + 1, 64), MOST_AT_ONCE),
     });
   } catch (cause) {
     throw new DamagedDataError(damageText('damage.not_unpacked'), { cause });
