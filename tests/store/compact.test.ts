@@ -126,6 +126,9 @@ const storedBytes = async (): Promise<number> =>
 const countRows = async (): Promise<number> =>
   (await query<{ count: number }>('SELECT COUNT(*) AS count FROM segments'))[0]?.count ?? 0;
 
+const rowsOf = (run: number, protocols = "'rasp', 'fcmp'") =>
+  query(`SELECT * FROM segments WHERE run_id = '${idOf(run)}' AND protocol IN (${protocols}) ORDER BY seq_from`);
+
 test('journals are in as few rows as possible, with the same events, flushes, cursors and digests', async () => {
   const store = await open();
   for (let number = 1; number <= 20; number += 1) await createLife(store, number, number % 2 === 0);
