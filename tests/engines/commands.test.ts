@@ -4,6 +4,7 @@ import { buildCommand, buildHandle, ENGINES, findEngine } from '../../src/engine
 import type { RequestError } from '../../src/run/request-error.js';
 
 const SESSIONS: Readonly<Record<string, string>> = {
+  claude: '6f1de0c2-9d52-4a8e-b1c1-5f4f2f0d1a11',
   codex: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c',
   'codex-app-server': '01a1e067-7713-74e1-a108-53aba51f6e9e',
   gemini: '28c926d4-640b-4f49-8c8a-017f79622861',
@@ -91,6 +92,7 @@ describe('a fork', () => {
 
   test('is for the engines that have a way to make one', () => {
     expect(ENGINES.filter(({ command }) => command.buildFork !== undefined).map(({ name }) => name)).toEqual([
+      'claude',
       'codex',
       'codex-app-server',
     ]);
@@ -629,7 +631,7 @@ describe('handles that cannot be right', () => {
     }
   });
 
-  test.each(['codex', 'codex-app-server', 'iflow', 'opencode', 'rehearsal'])(
+  test.each(['claude', 'codex', 'codex-app-server', 'iflow', 'opencode', 'rehearsal'])(
     'a name that somebody gave a session is no session id of %s',
     (engine) => {
       for (const value of ['my-thread', 'fix the tests', 'my_session-1', 'refactoring2026']) {
@@ -667,7 +669,7 @@ describe('handles that cannot be right', () => {
   });
 
   test('an engine that does not exist is refused with the names of those that do', () => {
-    expect(refusalOf(() => findEngine('claude'))).toEqual({ name: 'RequestError', code: 'UNKNOWN_ENGINE' });
-    expect(() => findEngine('claude')).toThrow('codex, codex-app-server, gemini, iflow, opencode, rehearsal');
+    expect(refusalOf(() => findEngine('other'))).toEqual({ name: 'RequestError', code: 'UNKNOWN_ENGINE' });
+    expect(() => findEngine('other')).toThrow('claude, codex, codex-app-server, gemini, iflow, opencode, rehearsal');
   });
 });

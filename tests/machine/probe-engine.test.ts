@@ -126,7 +126,7 @@ test.each(ENGINES.filter(({ probe }) => probe.resume))(
   async ({ name, probe }) => {
     const report = {
       programs: { [probe.binary]: `/bin/${name}` },
-      prints: { [`/bin/${name}`]: `codex-cli ${probe.provedVersion}\n${probe.provedVersion}\n` },
+      prints: { [`/bin/${name}`]: `codex-cli ${probe.provedVersion}\n${probe.provedVersion} (Claude Code)\n` },
     };
     const asked = [`/bin/${name}`, ...(probe.resume?.args ?? [])].join(' ');
     expect(await probeEngine(findEngine(name), worldOf({ ...report, help: 'Usage: it [PROMPT]\n' }))).toMatchObject({

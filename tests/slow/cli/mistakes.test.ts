@@ -27,9 +27,9 @@ const REFUSED: readonly Mistake[] = [
   ],
   [
     'an unknown engine',
-    ['run', 'claude', 'hi'],
+    ['run', 'cursor', 'hi'],
     2,
-    /The engines are codex, codex-app-server, gemini, iflow, opencode, rehearsal\.\n {2}parley doctor/,
+    /The engines are claude, codex, codex-app-server, gemini, iflow, opencode, rehearsal\.\n {2}parley doctor/,
   ],
   [
     'a folder that is not there',
