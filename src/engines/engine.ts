@@ -21,6 +21,13 @@ export interface TurnSpec {
   readonly newSessionId: string;
   // How to start the question tool, if the agent may ask; engines that do not support it ignore it.
   readonly ask?: readonly string[];
+  // Instructions of the workspace that the engine does not read itself, and the file of the turn for them.
+  readonly instructions?: TextFile;
+}
+
+interface TextFile {
+  readonly path: string;
+  readonly text: string;
 }
 
 export interface EngineCommand {
@@ -31,6 +38,8 @@ export interface EngineCommand {
   readonly env: Readonly<Record<string, string>>;
   // The id that a new session should get; the output must name the same id.
   readonly chosenSession?: string;
+  // A file that the command names. It is written before the engine starts.
+  readonly file?: TextFile;
 }
 
 export interface CommandBuilder {
@@ -142,6 +151,8 @@ export interface HomeRules {
     readonly write: (current: string | null, needs: TurnFileNeeds) => string | null;
   };
   readonly unstoppable?: Unstoppable;
+  // The file in a workspace with instructions for the agent, if the engine does not read it below `full`.
+  readonly instructions?: string;
   // Repairs the text of a stored session before it is continued.
   readonly mend?: (session: string) => string;
   // The folder of the sessions in the home, and whether a file there belongs to a session: by its name, or because it

@@ -31,6 +31,7 @@ export async function runProcessTurn(
   const parser = createTurnParser(engine, version);
   const env = { ...prepared.env, ...command.env };
   writeCommand(attempt.path, command, env);
+  if (command.file) writeFileSync(command.file.path, command.file.text, { mode: 0o600 });
   checkLease(context);
   const result = await startChild(
     {

@@ -1,19 +1,21 @@
 // One turn of a run, from queued to its end: commit `running`, run the engine, commit the outcome.
 import { formOf } from '../messages/forms.js';
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { buildCommand, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
 import { asObject } from '../kernel/json.js';
 import { redact } from '../kernel/redact.js';
-import { draft } from '../rasp/draft.js';
+import { draft, type RaspDraft } from '../rasp/draft.js';
 import { runError } from '../run/run-error.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { buildFirstPrompt, buildReplyPrompt } from '../run/turn-prompt.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
+import { runFolder } from '../journal/run-folder.js';
 import { loadRun } from '../journal/load-run.js';
+import type { Instructions } from '../machine/engine-runtime.js';
 import { beginTurn, endCrashed, failBeforeStart, finishConversation, NotBegunError } from './begin-turn.js';
 import { explainObstacle } from './explain-obstacle.js';
 import { explainResume } from './explain-resume.js';
@@ -104,13 +106,16 @@ async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
   const version = program === null ? undefined : deps.runtime.versionOf?.(engine, program);
   const doubts = handle === null && program !== null ? await explainResume(deps, engine, queued) : [];
   const ask = engine.asksByTool ? askFor(deps, queued) : null;
-  const command = program === null ? null : buildTurnCommand(turn, program, ask);
+  const instructions = (await deps.runtime.readInstructions?.(engine, queued)) ?? null;
+  const command =
+    program === null ? null : buildTurnCommand(turn, program, { ask, instructions: textOf(instructions) });
   // It stays queued.
   if (control.wantsShutdown) return queued;
   const argv = residents.has(queued.run_id) ? [] : (command?.argv ?? []).map(redact);
   const started = await beginTurn(deps, queued, [
     draft('lifecycle.turn.started', { argv, resumed: handle !== null, engine_version: version, cwd: queued.spec.cwd }),
     ...doubts,
+    ...explainInstructions(instructions),
   ]);
   // The run was canceled just now, or another host has it: nothing has started.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
@@ -133,9 +138,9 @@ async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
 }
 
 function buildTurnCommand(
-  { deps, engine, queued: { spec }, handle, answered }: LoadedTurn,
+  { deps, engine, queued: { run_id: runId, attempt_number: attempt, spec }, handle, answered }: LoadedTurn,
   program: readonly string[],
-  ask: TurnAsk | null,
+  { ask, instructions }: { readonly ask: TurnAsk | null; readonly instructions: string | null },
 ): EngineCommand {
   const prompt = answered?.resolution
     ? buildReplyPrompt(answered.resolution.response)
@@ -149,6 +154,27 @@ function buildTurnCommand(
     hasFile: (path: string) => existsSync(resolve(spec.cwd, path)),
     ...(spec.model === undefined ? {} : { model: spec.model }),
     ...(ask ? { ask: ask.command } : {}),
+    ...(instructions === null
+      ? {}
+      : {
+          instructions: {
+            path: join(runFolder(deps.dataDir, runId).attempt(attempt).path, 'instructions.md'),
+            text: instructions,
+          },
+        }),
   };
   return buildCommand(engine, turn, handle, spec.fork_from?.session);
+}
+
+function textOf(instructions: Instructions | null): string | null {
+  return instructions !== null && 'text' in instructions ? instructions.text : null;
+}
+
+function explainInstructions(instructions: Instructions | null): RaspDraft[] {
+  if (instructions === null || 'text' in instructions) return [];
+  return [
+    draft('diagnostic.engine.warning', {
+      message: `the agent does not get the instructions of the workspace: ${instructions.problem}`,
+    }),
+  ];
 }

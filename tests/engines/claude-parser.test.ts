@@ -268,7 +268,7 @@ describe('success', () => {
     expect(outcome(refused, say('hi'), failed).failure).toBe('service');
   });
 
-  test('an error after retries without a word of the agent is the service’s', () => {
+  test('an error after retries, before the agent printed anything, is a failure of the service', () => {
     const retry = line({ type: 'system', subtype: 'api_retry', attempt: 1, max_retries: 3, error: 'unknown' });
     const failed = result({ is_error: true, subtype: 'error_during_execution' });
     expect(outcome(retry, failed).failure).toBe('service');

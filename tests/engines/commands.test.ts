@@ -139,6 +139,79 @@ describe('the question tool', () => {
   });
 });
 
+describe('claude', () => {
+  const ENV = {
+    DISABLE_AUTOUPDATER: '1',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
+    CLAUDE_CODE_MAX_RETRIES: '3',
+  };
+  const PRINT = ['/opt/claude', '-p', '--output-format', 'stream-json', '--verbose'];
+  const SAFE = ['--permission-mode', 'default', '--setting-sources', 'user', '--strict-mcp-config'];
+  const SESSION = SESSIONS['claude'] ?? '';
+
+  test('claude starts with a session id of our choice and the prompt on stdin', () => {
+    expect(start('claude', { model: 'opus', permission: 'read-only' })).toEqual({
+      argv: [...PRINT, '--session-id', NEW_ID, '--model=opus', ...SAFE],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env: ENV,
+      chosenSession: NEW_ID,
+    });
+  });
+
+  test('claude resumes by the session id and chooses none', () => {
+    expect(resume('claude', { permission: 'read-only' })).toEqual({
+      argv: [...PRINT, '--resume', SESSION, ...SAFE],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env: ENV,
+    });
+  });
+
+  test('claude forks into a session with an id of our choice', () => {
+    const { argv, chosenSession } = buildCommand(findEngine('claude'), spec('claude'), null, SESSION);
+    expect(argv.slice(5, 10)).toEqual(['--resume', SESSION, '--fork-session', '--session-id', NEW_ID]);
+    expect(chosenSession).toBe(NEW_ID);
+  });
+
+  test('claude is given the question tool, always loaded and allowed, at start and at resume', () => {
+    const ask = ['/usr/bin/node', '/data/${HOME} $x/parley.js'];
+    for (const { argv } of [start('claude', { ask }), resume('claude', { ask })]) {
+      expect(JSON.parse(argv[argv.indexOf('--mcp-config') + 1] ?? '')).toEqual({
+        mcpServers: {
+          parley: {
+            type: 'stdio',
+            command: '/usr/bin/node',
+            // Claude Code expands this to the path as it is.
+            args: ['/data/${PARLEY_NEVER_SET:-$}{HOME} $x/parley.js'],
+            alwaysLoad: true,
+          },
+        },
+      });
+      expect(argv.slice(argv.indexOf('--allowedTools'))).toEqual([
+        '--allowedTools',
+        'Edit(./**)',
+        'mcp__parley__ask_human',
+      ]);
+    }
+    expect(start('claude', { permission: 'read-only' }).argv).not.toContain('--allowedTools');
+  });
+
+  test('claude gets the instructions of the workspace in a file', () => {
+    const instructions = { path: '/data/instructions.md', text: 'Be brief.' };
+    const { argv, file } = start('claude', { instructions });
+    expect(argv.slice(-2)).toEqual(['--append-system-prompt-file', '/data/instructions.md']);
+    expect(file).toEqual(instructions);
+  });
+
+  test('claude gets IS_SANDBOX only with full permission as root, which it refuses otherwise', () => {
+    const isRoot = process.getuid?.() === 0;
+    expect(start('claude', { permission: 'full' }).env).toEqual(isRoot ? { ...ENV, IS_SANDBOX: '1' } : ENV);
+    expect(start('claude').env).toEqual(ENV);
+  });
+});
+
 describe('codex', () => {
   test('codex starts with its options before the prompt and with stdin closed', () => {
     expect(start('codex')).toEqual({
@@ -442,6 +515,10 @@ describe('rehearsal', () => {
 
 describe('permissions', () => {
   const FLAGS: readonly (readonly [string, Permission, readonly string[]])[] = [
+    ['claude', 'read-only', ['--permission-mode', 'default', '--setting-sources', 'user', '--strict-mcp-config']],
+    ['claude', 'workspace-write', ['--permission-mode', 'default', '--setting-sources', 'user', '--strict-mcp-config']],
+    ['claude', 'workspace-write', ['--allowedTools', 'Edit(./**)']],
+    ['claude', 'full', ['--permission-mode', 'bypassPermissions']],
     ['codex', 'read-only', ['-s', 'read-only']],
     ['codex', 'workspace-write', ['-s', 'workspace-write']],
     ['codex', 'full', ['-s', 'danger-full-access']],

@@ -16,6 +16,7 @@ function put(path: string, text = '{}'): string {
 }
 
 test.each([
+  ['claude', '.claude/.credentials.json', '.claude/.credentials.json'],
   ['codex', '.codex/auth.json', '.codex/auth.json'],
   ['gemini', '.gemini/oauth_creds.json', '.gemini/oauth_creds.json'],
   ['iflow', '.iflow/oauth_creds.json', '.iflow/oauth_creds.json'],
@@ -55,6 +56,7 @@ test('without a login none is linked, and a file that the engine wrote is left a
 });
 
 test.each([
+  ['claude', '.claude/CLAUDE.md', '.claude/CLAUDE.md'],
   ['codex', '.codex/AGENTS.md', '.codex/AGENTS.md'],
   ['gemini', '.gemini/GEMINI.md', '.gemini/GEMINI.md'],
   ['iflow', '.iflow/settings.json', '.iflow/settings.json'],

@@ -1,6 +1,6 @@
 // Builds `claude -p --output-format stream-json`. The prompt is written to stdin, where it cannot be an option.
-import { asText } from '../as-text.js';
 import { modelArgument, type CommandBuilder, type EngineCommand, type Permission, type TurnSpec } from '../engine.js';
+import { claudeText } from './as-text.js';
 
 export const claudeCommand: CommandBuilder = {
   // The chosen id is only a cross-check; the handle is the id in the output.
@@ -27,9 +27,11 @@ function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCom
       ...permissionArguments(spec.permission),
       ...(spec.ask ? askArguments(spec.ask) : []),
       ...allowedTools(spec),
+      ...(spec.instructions ? ['--append-system-prompt-file', spec.instructions.path] : []),
     ],
     cwd: spec.cwd,
-    stdin: asText(spec.prompt, spec.hasFile),
+    stdin: claudeText(spec.prompt, spec.hasFile),
+    ...(spec.instructions ? { file: spec.instructions } : {}),
     env: {
       DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
@@ -51,9 +53,16 @@ function permissionArguments(permission: Permission): string[] {
 }
 
 // Without alwaysLoad the tool is hidden behind a search.
-function askArguments([command = '', ...args]: readonly string[]): string[] {
+function askArguments(ask: readonly string[]): string[] {
+  const [command = '', ...args] = ask.map(literally);
   const parley = { type: 'stdio', command, args, alwaysLoad: true };
   return ['--mcp-config', JSON.stringify({ mcpServers: { parley } })];
+}
+
+// Claude Code expands variables in these texts: a dollar sign before a brace is written as the default of a variable that
+// is never set.
+function literally(text: string): string {
+  return text.replaceAll('${', '${PARLEY_NEVER_SET:-$}{');
 }
 
 // `Edit` covers every tool that changes files; the pattern is relative to the folder of the run.

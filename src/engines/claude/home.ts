@@ -45,6 +45,7 @@ export const claudeHome: HomeRules = {
     from: (user) => join(folderOf(user), 'settings.json'),
     write: claudeSettings,
   },
+  instructions: 'CLAUDE.md',
   sessions: { folder: '.claude/projects', holds: (path, id) => path.includes(id) && 'by name' },
 };
 

@@ -232,8 +232,8 @@ export function createClaudeReader(out: Emitter): ParserReader {
   }
 
   function fileChanged(change: JsonObject | undefined, input: Json, id: string): void {
-    const given = asObject(input);
-    const path = asString(change?.filePath) ?? asString(given?.file_path) ?? asString(given?.notebook_path);
+    const fields = asObject(input);
+    const path = asString(change?.filePath) ?? asString(fields?.file_path) ?? asString(fields?.notebook_path);
     if (path === undefined) return;
     const kind = change?.type === 'create' ? 'add' : change ? 'update' : 'unknown';
     out.emit('artifact.file.changed', { path, kind }, id);

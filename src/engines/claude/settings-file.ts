@@ -3,7 +3,7 @@
 import { asObject, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
 import type { TurnFileNeeds } from '../engine.js';
 
-// By default Claude Code deletes sessions after 30 days, even that of a run that still waits.
+// According to its documentation, Claude Code deletes sessions after 30 days by default. A run may wait longer.
 const KEEP_DAYS = 36_500;
 
 // Returns null for text that is not a JSON object.
