@@ -1,5 +1,5 @@
-// The Anthropic Messages API as Claude Code uses it. Only the conversation itself is streamed with tools; other
-// requests get a short answer.
+// The Anthropic Messages API as Claude Code uses it. It always streams: after a broken stream, Claude Code repeats the
+// request without streaming, and takes a stream for a failure then.
 import { asString, type JsonObject } from '../../src/kernel/json.js';
 import { startModel, type Dialect, type ModelServer, type ToolCall, type Voice } from './model-server.js';
 import { listObjects } from './read-request.js';
@@ -26,8 +26,6 @@ const dialect: Dialect = {
     if (!/^\/v1\/messages(?:\?|$)/.test(path))
       return { type: 'json', status: 404, body: dialect.errorBody(404, `No ${path} here.`) };
     const messages = listObjects(body.messages);
-    // After a broken stream, Claude Code repeats the request without streaming.
-    if (body.stream !== true) return { type: 'json', status: 500, body: dialect.errorBody(500, 'Only streams here.') };
     const offered = listObjects(body.tools).flatMap(({ name }) => (typeof name === 'string' ? [{ name }] : []));
     return {
       type: 'conversation',

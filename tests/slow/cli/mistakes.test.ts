@@ -93,7 +93,7 @@ const REFUSED: readonly Mistake[] = [
   ['a count that is none', ['ls', '-n', 'many'], 2, 'Give a whole number.'],
   ['verify without a run', ['verify'], 2, 'Name a run or give --all, not both.'],
   ['a shell that is not known', ['completion', 'tcsh'], 2, 'The shells are bash, zsh, fish.'],
-  ['a recording without an engine', ['parse'], 2, 'Name the engine that printed the output: --engine codex|'],
+  ['a recording without an engine', ['parse'], 2, 'Name the engine that printed the output: --engine claude|'],
   ['the worker by hand', ['work'], 2, 'not by hand'],
 ];
 
