@@ -95,6 +95,21 @@ test.each([
 });
 
 test.each([
+  [{}, '/home/ann/.claude'],
+  [{ CLAUDE_CONFIG_DIR: '/config' }, '/config'],
+  [{ CLAUDE_CONFIG_DIR: '/config', CLAUDE_SECURESTORAGE_CONFIG_DIR: '/logins' }, '/logins'],
+  [{ CLAUDE_CONFIG_DIR: '/config', CLAUDE_SECURESTORAGE_CONFIG_DIR: '' }, '/home/ann/.claude'],
+])('claude finds and renews the login where it is, with %j of the user in %s', (env, folder) => {
+  const options = { user: { home: '/home/ann', env }, passthrough: [] };
+  const claude = findEngine('claude');
+  expect(buildEnvironment(claude, { ...options, home: '/private' })).toMatchObject({
+    CLAUDE_SECURESTORAGE_CONFIG_DIR: folder,
+    CLAUDE_CONFIG_DIR: '/private/.claude',
+  });
+  expect(buildEnvironment(claude, { ...options, home: null })).not.toHaveProperty('CLAUDE_SECURESTORAGE_CONFIG_DIR');
+});
+
+test.each([
   [
     'opencode',
     ['OPENCODE_PERMISSION', 'OPENCODE_CONFIG_CONTENT', 'OPENCODE_DB', 'OPENCODE_DISABLE_PROJECT_CONFIG'],
@@ -104,7 +119,7 @@ test.each([
   ['codex', ['CODEX_SQLITE_HOME'], 'CODEX_API_KEY'],
   [
     'claude',
-    ['CLAUDE_CONFIG_DIR', 'CLAUDE_CODE_TMPDIR', 'CLAUDE_CODE_ENTRYPOINT', 'CLAUDE_CODE_SSE_PORT', 'CLAUDECODE'],
+    ['CLAUDE_CODE_TMPDIR', 'CLAUDE_CODE_ENTRYPOINT', 'CLAUDE_CODE_SSE_PORT', 'CLAUDECODE'],
     'CLAUDE_CODE_OAUTH_TOKEN',
   ],
 ])('%s ignores %j of the user and follows Parley', (name, held, passed) => {

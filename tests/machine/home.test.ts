@@ -16,7 +16,6 @@ function put(path: string, text = '{}'): string {
 }
 
 test.each([
-  ['claude', '.claude/.credentials.json', '.claude/.credentials.json'],
   ['codex', '.codex/auth.json', '.codex/auth.json'],
   ['gemini', '.gemini/oauth_creds.json', '.gemini/oauth_creds.json'],
   ['iflow', '.iflow/oauth_creds.json', '.iflow/oauth_creds.json'],
@@ -40,6 +39,14 @@ test.each([
     expect(statSync(dirname(link)).mode & 0o077).toBe(0);
   },
 );
+
+test('claude: the user’s login is not linked, because a renewal would replace the link', async () => {
+  const root = createRoot();
+  const user = { home: join(root, 'user'), env: {} };
+  put(join(user.home, '.claude/.credentials.json'));
+  await prepareHome(findEngine('claude'), { user, home: join(root, 'home'), ...PLAIN });
+  expect(lstatSync(join(root, 'home/.claude/.credentials.json'), { throwIfNoEntry: false })).toBeUndefined();
+});
 
 test('without a login none is linked, and a file that the engine wrote is left alone', async () => {
   const root = createRoot();

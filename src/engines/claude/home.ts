@@ -7,6 +7,7 @@ import { GIT_FILES, type HomeRules, type User } from '../engine.js';
 import { claudeSettings } from './settings-file.js';
 
 const folderOf = ({ home, env }: User): string => env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude');
+const LOGIN_FOLDER = 'CLAUDE_SECURESTORAGE_CONFIG_DIR';
 const FOLDERS = ['agents', 'commands', 'output-styles', 'rules', 'skills'];
 const KEYS = [/^ANTHROPIC_(?:API_KEY|AUTH_TOKEN)$/, /^CLAUDE_CODE_OAUTH_TOKEN$/];
 // Services of other clouds have their own logins.
@@ -24,8 +25,9 @@ export const claudeHome: HomeRules = {
     /^CLAUDE_CODE_(?:OAUTH_TOKEN|USE_\w+|SKIP_\w+_AUTH|MAX_OUTPUT_TOKENS|EFFORT_LEVEL|API_KEY_HELPER_TTL_MS)$/,
     /^CLAUDE_CODE_CLIENT_(?:CERT|KEY|KEY_PASSPHRASE)$/,
   ],
-  logins: (user) => [{ from: join(folderOf(user), '.credentials.json'), to: '.claude/.credentials.json' }],
-  loginExpiry,
+  logins: (user) => [{ from: join(loginFolder(user), '.credentials.json'), to: '.claude/.credentials.json' }],
+  // Of several processes with an expired login, one renews it; the lock for that is in this folder too.
+  loginFolder: { variable: LOGIN_FOLDER, of: loginFolder },
   keys: [...KEYS, OTHER_SERVICE],
   howToLogIn: formText('claude_login'),
   ownProvider: { files: (user) => [join(folderOf(user), 'settings.json')], isNamedIn: namesProvider },
@@ -49,9 +51,10 @@ export const claudeHome: HomeRules = {
   sessions: { folder: '.claude/projects', holds: (path, id) => path.includes(id) && 'by name' },
 };
 
-function loginExpiry(text: string): number | null {
-  const expiresAt = asObject(asObject(parseJson(text))?.claudeAiOauth)?.expiresAt;
-  return typeof expiresAt === 'number' ? expiresAt : null;
+// Empty, the variable means the folder in the home of the user.
+function loginFolder(user: User): string {
+  const named = user.env[LOGIN_FOLDER];
+  return named === undefined ? folderOf(user) : named || join(user.home, '.claude');
 }
 
 // A helper that prints a key, or a key or another service in the variables of the settings.
