@@ -38,7 +38,7 @@ test('a link to another file of the workspace is followed, a link out of it is n
   expect(await read(other)).toEqual({ problem: 'CLAUDE.md is a link that leads out of the folder' });
 });
 
-test('what is not a small regular file is left out, with the reason', async () => {
+test('pipes, folders and large files are left out, with the reason', async () => {
   const cwd = folder();
   writeFileSync(join(cwd, NAME), 'x'.repeat(64 * 1024 + 1));
   expect(await read(cwd)).toMatchObject({ problem: expect.stringContaining(NAME) });
