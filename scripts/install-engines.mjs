@@ -36,8 +36,8 @@ const CODEX_TARGETS = {
   'darwin-arm64': 'aarch64-apple-darwin',
 };
 
-// The beginning of each command line. Claude Code, Codex and OpenCode are native programs behind a Node script; killing the script
-// of Codex would leave the program running.
+// The beginning of each command line. Claude Code, Codex and OpenCode are native programs behind a Node script;
+// killing the script of Codex would leave the program running.
 export const ENGINE_PROGRAMS = locate(home);
 
 function locate(folder) {

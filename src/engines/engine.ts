@@ -126,8 +126,8 @@ export interface HomeRules {
   readonly passes: readonly RegExp[];
   // The user's login files, and where in the home the engine looks for them.
   readonly logins: (user: User) => readonly LoginFile[];
-  // The variable that names the folder of the login files, and that folder: for an engine that replaces the file when it
-  // renews a login, which a link in the home would not survive.
+  // The variable that names the folder of the login files, and that folder: for an engine that replaces the file when
+  // it renews a login, which a link in the home would not survive.
   readonly loginFolder?: { readonly variable: string; readonly of: (user: User) => string };
   // When the login in this text expires (ms), for engines that renew it with a token that can be used once; null: it
   // never expires.

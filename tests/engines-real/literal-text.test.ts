@@ -52,8 +52,8 @@ function lastWords(bench: RealBench, marker: string): string[] {
   return texts;
 }
 
-// Two need a space before a slash and a backslash before the name of a file; Claude Code reads names only at the start of
-// a word.
+// Two need a space before a slash and a backslash before the name of a file; Claude Code reads names only at the start
+// of a word.
 const ESCAPED: Partial<Record<string, (sent: string) => string>> = {
   claude: (sent) => sent.replace(/^\//, ' /').replace(/^@(?=note)/, '\\@'),
   gemini: (sent) => sent.replace(/^\//, ' /').replace(/@(?=note|helper)/, '\\@'),

@@ -1,6 +1,6 @@
-// Escapes a person's text for Claude Code, which executes a text that starts with a slash and adds the content of a file
-// that is mentioned as @PATH. Changes as little as possible: a space before a leading slash, and a backslash before an @
-// that could name something. The model receives everything else unchanged.
+// Escapes a person's text for Claude Code, which executes a text that starts with a slash and adds the content of a
+// file that is mentioned as @PATH. Changes as little as possible: a space before a leading slash, and a backslash
+// before an @ that could name something. The model receives everything else unchanged.
 
 // Where Claude Code looks for a mention: at the start of a word, or behind these marks.
 const MENTION = /(?<=^|[\s\u3002\u3001\uFF1F\uFF01])@(\S+)/g;

@@ -45,8 +45,8 @@ function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCom
   };
 }
 
-// Below `full` nothing of the workspace's settings applies: they can start programs and allow tools. Without a person at
-// a terminal, the default mode denies every call that it would ask about.
+// Below `full` nothing of the workspace's settings applies: they can start programs and allow tools. Without a person
+// at a terminal, the default mode denies every call that it would ask about.
 function permissionArguments(permission: Permission): string[] {
   if (permission === 'full') return ['--permission-mode', 'bypassPermissions'];
   return ['--permission-mode', 'default', '--setting-sources', 'user', '--strict-mcp-config'];
@@ -59,8 +59,8 @@ function askArguments(ask: readonly string[]): string[] {
   return ['--mcp-config', JSON.stringify({ mcpServers: { parley } })];
 }
 
-// Claude Code expands variables in these texts: a dollar sign before a brace is written as the default of a variable that
-// is never set.
+// Claude Code expands variables in these texts: a dollar sign before a brace is written as the default of a variable
+// that is never set.
 function literally(text: string): string {
   return text.replaceAll('${', '${PARLEY_NEVER_SET:-$}{');
 }

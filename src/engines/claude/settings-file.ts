@@ -1,5 +1,5 @@
-// Claude Code's settings.json for one turn: the user's own, with sessions kept. A read-only run also loses everything in
-// them that lets a tool call pass unasked.
+// Claude Code's settings.json for one turn: the user's own, with sessions kept. A read-only run also loses everything
+// in them that lets a tool call pass unasked.
 import { asObject, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
 import type { TurnFileNeeds } from '../engine.js';
 

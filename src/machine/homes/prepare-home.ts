@@ -1,5 +1,6 @@
-// Prepares a private home for a turn. The user's login is linked or used where it is, never copied and never printed, so
-// a login that the engine renews is renewed for the user too. Settings are copied, so changes by the engine stay in the home.
+// Prepares a private home for a turn. The user's login is linked or used where it is, never copied and never printed,
+// so a login that the engine renews is renewed for the user too. Settings are copied, so changes by the engine stay in
+// the home.
 import { phrase } from '../../messages/phrase.js';
 import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 // Reads the file with a workspace's instructions for an engine that does not read it itself. The engine gets the text
-// only: imports in it are not followed, and a link that leads out of the workspace is not read, because the text goes to
-// the model service.
+// only: imports in it are not followed, and a link that leads out of the workspace is not read, because the text goes
+// to the model service.
 import { join } from 'node:path';
 import { readText } from '../../files/read-file.js';
 import { isWithin, realPathOf } from '../../files/real-path.js';
