@@ -2,6 +2,7 @@
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { ParserReader, ReaderMemory } from './turn-parser.js';
 import type { Emitter } from './emitter.js';
+import type { GateRules } from './gate.js';
 import type { ResidentRules } from './resident.js';
 
 export type Permission = 'read-only' | 'workspace-write' | 'full';
@@ -23,6 +24,10 @@ export interface TurnSpec {
   readonly ask?: readonly string[];
   // Instructions of the workspace that the engine does not read itself, and the file of the turn for them.
   readonly instructions?: TextFile;
+  // Where the engine asks before each tool call, and the secret that it sends.
+  readonly gate?: { readonly url: string; readonly token: string };
+  // The turn begins with the deferred tool call of the turn before, and has no prompt.
+  readonly resumesCall?: boolean;
 }
 
 interface TextFile {
@@ -177,6 +182,8 @@ export interface Engine {
   readonly probe: ProbeRules;
   readonly home: HomeRules;
   readonly createReader: (out: Emitter, memory: ReaderMemory) => ParserReader;
+  // The rules of an engine that asks Parley before each tool call.
+  readonly gate?: GateRules;
   // The rules of a resident engine: its process outlives the turn.
   readonly resident?: ResidentRules;
   // Whether it supports the question tool.

@@ -3,6 +3,7 @@ import { invariant } from '../kernel/invariant.js';
 import { refusal, type RequestError } from '../run/request-error.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { claudeCommand } from './claude/command.js';
+import { claudeGate } from './claude/gate.js';
 import { claudeHandle } from './claude/handle.js';
 import { claudeHome } from './claude/home.js';
 import { CLAUDE_PROFILE, createClaudeReader } from './claude/parser.js';
@@ -50,6 +51,7 @@ export const ENGINES: readonly Engine[] = [
     probe: claudeProbe,
     home: claudeHome,
     asksByTool: true,
+    gate: claudeGate,
     createReader: createClaudeReader,
   },
   {

@@ -25,6 +25,7 @@ import { runResidentTurn } from './residents/resident-turn.js';
 import type { Residents } from './residents/residents.js';
 import { askFor, type TurnAsk } from './turn-ask.js';
 import type { TurnControl } from './turn-control.js';
+import { ToolGate } from './tool-gate.js';
 import { failStart, type TurnDeps } from './turn-context.js';
 import { TurnWriter } from './turn-writer.js';
 
@@ -42,6 +43,7 @@ interface LoadedTurn extends TurnStart {
   readonly handle: EngineSessionHandle | null;
   // The answered question, in a later turn.
   readonly answered: InteractionRecord | null;
+  readonly gate: ToolGate | null;
 }
 
 // Returns the run after the turn. Throws if the store is lost; the engine has ended by then.
@@ -63,11 +65,19 @@ export async function runTurn(start: TurnStart & { readonly marksStarts: boolean
     return failBeforeStart(deps, queued, obstacle);
   }
   const release = (await deps.runtime.admit?.(engine)) ?? (() => {});
+  const gate = await openGate(deps, engine, queued);
   try {
-    return noteLogin(deps, engine, await startTurn({ ...start, ...loaded, engine }));
+    return noteLogin(deps, engine, await startTurn({ ...start, ...loaded, engine, gate }));
   } finally {
+    await gate?.close();
     release();
   }
+}
+
+// Only a run with a person gets one: without it, the engine denies what it would ask about.
+async function openGate({ runtime }: TurnDeps, { gate }: Engine, { spec }: RunRecord): Promise<ToolGate | null> {
+  if (!gate || spec.execution_mode !== 'interactive' || spec.permission === 'full') return null;
+  return ToolGate.open(gate, spec.permission, runtime.newSessionId());
 }
 
 async function markStarting({ store }: Pick<OrchestratorDeps, 'store'>, runId: string): Promise<void> {
@@ -101,7 +111,7 @@ function noteLogin({ runtime }: Pick<OrchestratorDeps, 'runtime'>, engine: Engin
 }
 
 async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
-  const { deps, engine, queued, handle, answered, control, residents } = turn;
+  const { deps, engine, queued, handle, answered, control, residents, gate } = turn;
   const program = await deps.runtime.findProgram(engine);
   const version = program === null ? undefined : deps.runtime.versionOf?.(engine, program);
   const doubts = handle === null && program !== null ? await explainResume(deps, engine, queued) : [];
@@ -134,11 +144,12 @@ async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
   const options = parseRuntimeOptions(queued.spec.runtime_options);
   const context = { deps, engine, options, handle, answered, control, version, writer };
   if (engine.resident) return runResidentTurn(context, { command, program, idleResident, residents });
-  return runProcessTurn(context, command, ask);
+  gate?.attach(context);
+  return runProcessTurn(context, command, ask, gate);
 }
 
 function buildTurnCommand(
-  { deps, engine, queued: { run_id: runId, attempt_number: attempt, spec }, handle, answered }: LoadedTurn,
+  { deps, engine, queued: { run_id: runId, attempt_number: attempt, spec }, handle, answered, gate }: LoadedTurn,
   program: readonly string[],
   { ask, instructions }: { readonly ask: TurnAsk | null; readonly instructions: string | null },
 ): EngineCommand {
@@ -154,6 +165,8 @@ function buildTurnCommand(
     hasFile: (path: string) => existsSync(resolve(spec.cwd, path)),
     ...(spec.model === undefined ? {} : { model: spec.model }),
     ...(ask ? { ask: ask.command } : {}),
+    ...(gate ? { gate: { url: gate.url, token: gate.token } } : {}),
+    ...(engine.gate && answered?.question.kind === 'approval' ? { resumesCall: true } : {}),
     ...(instructions === null
       ? {}
       : {

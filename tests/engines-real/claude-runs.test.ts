@@ -132,7 +132,7 @@ describe('settings of the user', () => {
     expect(readdirSync(bench.cwd)).toEqual(['ran.txt']);
   });
 
-  test('a hook of theirs that defers a call ends the turn without success, and nothing ran', async () => {
+  test('a hook of theirs that defers a call of an auto run fails it as a question, and nothing ran', async () => {
     const output = { hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'defer' } };
     const bench = await withSettings({
       hooks: {
@@ -140,10 +140,7 @@ describe('settings of the user', () => {
       },
     });
     const run = await bench.play(CALLS, { permission: 'workspace-write' });
-    expect(run).toMatchObject({
-      status: 'failed',
-      error: { code: 'COMPLETION_UNKNOWN', message: expect.stringContaining('TOOL_DEFERRED') },
-    });
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'AUTO_MODE_CANNOT_ASK' } });
     expect(readdirSync(bench.cwd)).toEqual([]);
   });
 

@@ -1,7 +1,10 @@
 // The real Claude Code against its scripted model: the behaviour that Parley relies on, tested without Parley.
+import { once } from 'node:events';
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { run, sitDown, type Desk, type Ran } from './real-cli.js';
 
 const SESSION = '12345678-0000-4000-8000-000000000001';
@@ -110,6 +113,33 @@ test('below full it writes in its folder only, and no file that would configure 
     expect([path, existsSync(at(path)), wasDenied(ran)]).toEqual([path, isWritten, !isWritten]);
   }
 });
+
+// With another mode, such a call would run.
+test.each(['missing', 'refuses', 'garbage', 'silent'])(
+  'a hook that is %s leaves the call to the default mode, which denies it',
+  async (how) => {
+    const server = createServer((_request, response) => {
+      if (how === 'refuses') response.writeHead(500).end();
+      if (how === 'garbage') response.end('garbage');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const close = () => {
+      server.close();
+      server.closeAllConnections();
+    };
+    if (how === 'missing') close();
+    else onTestFinished(close);
+    const hook = { type: 'http', url: `http://127.0.0.1:${port}/`, timeout: 1 };
+    const settings = JSON.stringify({ hooks: { PreToolUse: [{ matcher: '*', hooks: [hook] }] } });
+    const desk = await sitDown('claude');
+    const options = ['--setting-sources', 'user', '--permission-mode', 'default', '--settings', settings];
+    const ran = await turn(desk, '[[tool touch made]][[answer end]]', ...options);
+    expect(ran.lines.at(-1)).toMatchObject({ result: 'end', permission_denials: { length: 1 } });
+    expect(existsSync(join(desk.cwd, 'made'))).toBe(false);
+  },
+);
 
 test('in the default mode no command writes, and files outside the folder are not shown', async () => {
   const desk = await sitDown('claude');

@@ -294,6 +294,43 @@ describe('success', () => {
   });
 });
 
+const deferred = (use: JsonObject) => result({ terminal_reason: 'tool_deferred', deferred_tool_use: use });
+
+describe('a deferred call', () => {
+  const call = { id: 'toolu_1', name: 'Bash', input: { command: 'make', description: 'Builds' } };
+  const INIT_IN = line({ type: 'system', subtype: 'init', cwd: '/work' });
+
+  test('at the end of the turn is an approval with the folder in which it will run', () => {
+    const { evidence } = read(INIT_IN, deferred(call));
+    expect(evidence).toMatchObject({ success: false, failure: null, unfinished: 'TOOL_DEFERRED' });
+    expect(evidence.questions).toMatchObject([
+      { kind: 'approval', action: { kind: 'command', command: 'make', cwd: '/work' }, channel: 'native' },
+    ]);
+  });
+
+  test('that is deferred again has no init line: the result confirms the session', () => {
+    const again = result({ terminal_reason: null, stop_reason: 'tool_deferred', deferred_tool_use: call });
+    const { evidence } = read(again);
+    expect(evidence).toMatchObject({
+      sessionId: SESSION,
+      unfinished: 'TOOL_DEFERRED',
+      questions: [{ action: { cwd: '' } }],
+    });
+    const failed = result({ is_error: true, subtype: 'error_during_execution', stop_reason: 'tool_deferred' });
+    expect(read(failed).evidence).toMatchObject({ sessionId: null, success: false, questions: [] });
+  });
+
+  test('that is followed by more work waits no longer', () => {
+    expect(read(INIT_IN, deferred(call), say('more')).evidence.questions).toEqual([]);
+    expect(read(INIT_IN, deferred(call), result()).evidence).toMatchObject({ success: true, questions: [] });
+  });
+
+  test('that is not described is no question', () => {
+    for (const use of [{}, { name: 'Bash' }, { name: 1, input: {} }, { name: 'Bash', input: 'make' }])
+      expect(read(INIT_IN, deferred(use)).evidence.questions).toEqual([]);
+  });
+});
+
 describe('questions', () => {
   const ASKED = { prompt: 'Which?', options: ['a', 'b'] };
 

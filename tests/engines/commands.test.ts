@@ -198,6 +198,27 @@ describe('claude', () => {
     expect(start('claude', { permission: 'read-only' }).argv).not.toContain('--allowedTools');
   });
 
+  test('claude is given the gate as a hook for every tool, and its token in the environment only', () => {
+    const gate = { url: 'http://127.0.0.1:1/', token: 'a-secret' };
+    const { argv, env } = start('claude', { gate });
+    const hook = {
+      type: 'http',
+      url: gate.url,
+      headers: { authorization: 'Bearer $PARLEY_GATE_TOKEN' },
+      allowedEnvVars: ['PARLEY_GATE_TOKEN'],
+      timeout: 60,
+    };
+    expect(JSON.parse(argv[argv.indexOf('--settings') + 1] ?? '')).toEqual({
+      hooks: { PreToolUse: [{ matcher: '*', hooks: [hook] }] },
+    });
+    expect(env).toEqual({ ...ENV, PARLEY_GATE_TOKEN: 'a-secret' });
+    expect(argv.join(' ')).not.toContain('a-secret');
+  });
+
+  test('claude gets no prompt in a turn that begins with a deferred call', () => {
+    expect(resume('claude', { resumesCall: true }).stdin).toBeNull();
+  });
+
   test('claude gets the instructions of the workspace in a file', () => {
     const instructions = { path: '/data/instructions.md', text: 'Be brief.' };
     const { argv, file } = start('claude', { instructions });

@@ -13,8 +13,8 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
   529: 'overloaded_error',
 };
-// Claude Code writes this for the agent when it resumes a session that was cut off.
-const OWN_WORDS = 'No response requested.';
+// Claude Code writes these itself when it resumes a session that was cut off, or one with a deferred call.
+const OWN_WORDS = new Set(['No response requested.', 'Continue from where you left off.']);
 const REMINDER = /<system-reminder>[^]*?<\/system-reminder>/g;
 
 export function startClaudeModel(): Promise<ModelServer> {
@@ -39,10 +39,11 @@ function toEntries({ role, content }: JsonObject): Entry[] {
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : listObjects(content);
   return blocks.flatMap((block): Entry[] => {
     const text = (asString(block.text) ?? '').replaceAll(REMINDER, '').trim();
+    if (OWN_WORDS.has(text)) return [];
     if (role === 'user') return text === '' ? [] : [{ type: 'user', text }];
     if (role !== 'assistant') return [];
     if (block.type === 'tool_use') return [{ type: 'called' }];
-    return text === '' || text === OWN_WORDS ? [] : [{ type: 'said' }];
+    return text === '' ? [] : [{ type: 'said' }];
   });
 }
 

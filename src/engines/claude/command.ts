@@ -2,6 +2,10 @@
 import { modelArgument, type CommandBuilder, type EngineCommand, type Permission, type TurnSpec } from '../engine.js';
 import { claudeText } from './as-text.js';
 
+const GATE_TOKEN = 'PARLEY_GATE_TOKEN';
+// A reply that is late counts as none.
+const GATE_TIMEOUT_SEC = 60;
+
 export const claudeCommand: CommandBuilder = {
   // The chosen id is only a cross-check; the handle is the id in the output.
   buildStart: (spec) => newSession(spec, []),
@@ -27,10 +31,11 @@ function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCom
       ...permissionArguments(spec.permission),
       ...(spec.ask ? askArguments(spec.ask) : []),
       ...allowedTools(spec),
+      ...(spec.gate ? gateArguments(spec.gate.url) : []),
       ...(spec.instructions ? ['--append-system-prompt-file', spec.instructions.path] : []),
     ],
     cwd: spec.cwd,
-    stdin: claudeText(spec.prompt, spec.hasFile),
+    stdin: spec.resumesCall ? null : claudeText(spec.prompt, spec.hasFile),
     ...(spec.instructions ? { file: spec.instructions } : {}),
     env: {
       DISABLE_AUTOUPDATER: '1',
@@ -40,6 +45,7 @@ function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCom
       // By default a refused login is retried for more than a minute.
       CLAUDE_CODE_MAX_RETRIES: '3',
       // Claude Code refuses to skip its permission checks as root without it.
+      ...(spec.gate ? { [GATE_TOKEN]: spec.gate.token } : {}),
       ...(spec.permission === 'full' && process.getuid?.() === 0 ? { IS_SANDBOX: '1' } : {}),
     },
   };
@@ -50,6 +56,13 @@ function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCom
 function permissionArguments(permission: Permission): string[] {
   if (permission === 'full') return ['--permission-mode', 'bypassPermissions'];
   return ['--permission-mode', 'default', '--setting-sources', 'user', '--strict-mcp-config'];
+}
+
+// Asked before each call; the token is not in the arguments, which other users of the machine can read.
+function gateArguments(url: string): string[] {
+  const headers = { authorization: `Bearer $${GATE_TOKEN}` };
+  const hook = { type: 'http', url, headers, allowedEnvVars: [GATE_TOKEN], timeout: GATE_TIMEOUT_SEC };
+  return ['--settings', JSON.stringify({ hooks: { PreToolUse: [{ matcher: '*', hooks: [hook] }] } })];
 }
 
 // Without alwaysLoad the tool is hidden behind a search.

@@ -4,10 +4,12 @@
 import { asCount, asInteger, asObject, asString, isObject, type Json, type JsonObject } from '../../kernel/json.js';
 import type { RaspData } from '../../rasp/event.js';
 import type { EngineFailure } from '../../run/evidence.js';
+import type { Question } from '../../run/interaction.js';
 import { AskCalls } from '../ask-tool.js';
 import type { Emitter } from '../emitter.js';
 import { drifted, readNdjsonLine, unknownType, type Drift, type Rule } from '../ndjson.js';
 import type { ParserReader } from '../turn-parser.js';
+import { describeCall } from './gate.js';
 import { explainFailure } from './failure.js';
 
 export const CLAUDE_PROFILE = 'claude_ndjson';
@@ -43,6 +45,8 @@ const TOOL_KINDS = new Map<string, ToolKind>([
 // Model name of messages that Claude Code writes itself.
 const SYNTHETIC = '<synthetic>';
 
+const DEFERRED = 'TOOL_DEFERRED';
+
 const NO_RESULT: Outcome = { success: false, failure: null, unfinished: 'NO_RESULT' };
 
 export function createClaudeReader(out: Emitter): ParserReader {
@@ -54,6 +58,9 @@ export function createClaudeReader(out: Emitter): ParserReader {
   const calls = new Map<string, OpenCall>();
   const denied = new Set<string>();
   const asks = new AskCalls();
+  let cwd = '';
+  // The call that a hook deferred at the end of the turn.
+  let deferred: Question | null = null;
 
   const rules = new Map<string, Rule>([
     ['system/init', init],
@@ -94,6 +101,7 @@ export function createClaudeReader(out: Emitter): ParserReader {
     if (!id) return drifted('session_id');
     // Another turn of the same process begins.
     outcome = NO_RESULT;
+    cwd = asString(event.cwd) ?? '';
     if (out.sessionId === null) out.bindSession(id, asString(event.model));
     else if (out.sessionId === id) progress('init');
     else out.warn('SESSION_ID_CHANGED', `a second init line names ${id}`);
@@ -257,9 +265,12 @@ export function createClaudeReader(out: Emitter): ParserReader {
     if (subtype === undefined) return drifted('subtype');
     if (typeof event.is_error !== 'boolean') return drifted('is_error');
     const id = asString(event.session_id);
+    // A call that is deferred again comes from the stored session; there is no init line then.
+    if (out.sessionId === null && id !== undefined && endOf(event) === 'tool_deferred') out.bindSession(id);
     if (out.sessionId !== null && id !== undefined && id !== out.sessionId)
       out.warn('SESSION_ID_CHANGED', `the result names ${id}`);
     outcome = judge(event, subtype);
+    deferred = outcome.unfinished === DEFERRED ? readDeferred(event.deferred_tool_use, cwd) : null;
     // With a JSON schema there may be no message.
     if (outcome.success) lastMessage ??= asString(event.result) ?? null;
     const usage = usageOf(event);
@@ -269,12 +280,12 @@ export function createClaudeReader(out: Emitter): ParserReader {
       out.emit('diagnostic.engine.warning', {
         message: `${refused} tool call${refused === 1 ? ' was' : 's were'} not permitted: ${namesOf(event)}`,
       });
-    progress('result', asString(event.terminal_reason) ?? subtype);
+    progress('result', endOf(event) || subtype);
     return undefined;
   }
 
   function judge(event: JsonObject, subtype: string): Outcome {
-    const reason = asString(event.terminal_reason) ?? '';
+    const reason = endOf(event);
     // Somebody else than Parley interrupted it.
     if (reason.startsWith('aborted')) return { success: false, failure: null, unfinished: 'TURN_INTERRUPTED' };
     if (event.is_error === true || subtype !== 'success') {
@@ -294,7 +305,11 @@ export function createClaudeReader(out: Emitter): ParserReader {
   return {
     stdoutLine: (text, terminated) => readNdjsonLine(out, rules, text, terminated, hooks),
     finish: () => {},
-    evidence: () => ({ ...outcome, ...asks.evidence(), lastMessage }),
+    evidence: () => {
+      const asked = asks.evidence();
+      const waiting = deferred !== null && outcome.unfinished === DEFERRED ? [deferred] : [];
+      return { ...outcome, ...asked, questions: [...asked.questions, ...waiting], lastMessage };
+    },
   };
 }
 
@@ -321,6 +336,18 @@ function namesOf(event: JsonObject): string {
   const denials = Array.isArray(event.permission_denials) ? event.permission_denials : [];
   const names = denials.map((denial) => asString(asObject(denial)?.tool_name) ?? 'unknown');
   return [...new Set(names)].slice(0, 20).join(', ').slice(0, 500);
+}
+
+// A result without an init line names only why it stopped.
+function endOf(event: JsonObject): string {
+  const stop = event.stop_reason === 'tool_deferred' && event.is_error === false ? event.stop_reason : '';
+  return asString(event.terminal_reason) ?? stop;
+}
+
+// Null: the call is not described, so nobody can decide about it.
+function readDeferred(call: Json | undefined, cwd: string): Question | null {
+  const { name, input } = asObject(call) ?? {};
+  return typeof name === 'string' && isObject(input) ? describeCall({ tool: name, input, cwd }) : null;
 }
 
 // TOOL_DEFERRED: a hook postponed a call and the process ended.
