@@ -168,7 +168,7 @@ test('a call that was changed while it waited is asked about again, and does not
 });
 
 // More of them: PARLEY_KILLS=100.
-const KILLS = Number(process.env['PARLEY_KILLS'] ?? 3);
+const KILLS = Number(process.env['PARLEY_KILLS'] ?? 2);
 const LATEST_MS = 2000;
 
 test(
@@ -200,7 +200,7 @@ test(
       expect(processesOf(person, runId)).toEqual([]);
       await third.kill();
     }
-    console.log(seen.toSorted().join('\n'));
+    if (KILLS > 10) console.log(seen.toSorted().join('\n'));
   },
   60_000 + KILLS * 20_000,
 );

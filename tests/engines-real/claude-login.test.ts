@@ -65,19 +65,19 @@ async function startService(renewals: string[]): Promise<Record<string, string>>
   };
 }
 
-test('twenty runs at once with an expired login renew it once, in the file of the user', async () => {
+test('eight runs at once with an expired login renew it once, in the file of the user', async () => {
   const renewals: string[] = [];
   const service = await startService(renewals);
   const bench = await openRealBench('claude', {
     env: () => ({ ...service, ANTHROPIC_API_KEY: undefined }),
-    settings: { slots: 20 },
+    settings: { slots: 8 },
   });
   const folder = join(bench.root, 'user/.claude');
   mkdirSync(folder, { recursive: true });
   const login = join(folder, '.credentials.json');
   const oauth = { accessToken: 'old', refreshToken: 'first', expiresAt: 1, scopes: ['user:inference', 'user:profile'] };
   writeFileSync(login, JSON.stringify({ claudeAiOauth: { ...oauth, subscriptionType: 'max' } }), { mode: 0o600 });
-  const runs = await Promise.all(Array.from({ length: 20 }, (_, index) => bench.play(`[[done ${index}]]`)));
+  const runs = await Promise.all(Array.from({ length: 8 }, (_, index) => bench.play(`[[done ${index}]]`)));
   expect(runs.map(({ result }) => result)).toEqual(runs.map((_, index) => index));
   expect(renewals).toEqual(['first']);
   expect(JSON.parse(readFileSync(login, 'utf8'))).toMatchObject({

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { RunRecord } from '../../src/store/store.js';
 import { openRealBench, type RealBench } from './real-bench.js';
 
 // Each trap that is triggered leaves a file with its name.
@@ -127,6 +128,14 @@ const TRAPS = {
   },
 };
 
+// Claude Code asks for approvals first.
+async function declineAll(bench: RealBench, waiting: RunRecord): Promise<RunRecord> {
+  let run = waiting;
+  while (run.status === 'waiting_user' && (await bench.pending(run.run_id)).question.kind === 'approval')
+    run = await bench.reply(run.run_id, { decision: 'decline' });
+  return run;
+}
+
 const INSTRUCTIONS = { claude: 'CLAUDE.md', codex: 'AGENTS.md', gemini: 'GEMINI.md', opencode: 'AGENTS.md' };
 
 describe.each(['claude', 'codex', 'gemini', 'opencode'] as const)('%s', (engine) => {
@@ -134,10 +143,11 @@ describe.each(['claude', 'codex', 'gemini', 'opencode'] as const)('%s', (engine)
     const bench = await openRealBench(engine);
     const sprung = layTraps(bench);
     const before = readdirSync(bench.cwd);
-    const run = await bench.play(
+    const first = await bench.play(
       '[[tool touch ran.txt]][[file made.txt]][[ask Which?|a|b]][[tool touch ran2.txt]][[file made2.txt]][[done 1]]',
       { execution_mode: 'interactive', permission: 'read-only' },
     );
+    const run = await declineAll(bench, first);
     expect(sprung()).toEqual([]);
     expect(readdirSync(bench.cwd)).toEqual(before);
     expect(run.status).toBe('waiting_user');
@@ -146,7 +156,7 @@ describe.each(['claude', 'codex', 'gemini', 'opencode'] as const)('%s', (engine)
       channel: 'tool',
     });
     // The same after a resume: it restores no permission.
-    await bench.reply(run.run_id, 'a');
+    await declineAll(bench, await bench.reply(run.run_id, 'a'));
     expect(sprung()).toEqual([]);
     expect(readdirSync(bench.cwd)).toEqual(before);
   });
