@@ -6,6 +6,8 @@ import type { Permission } from './engine.js';
 
 export interface ToolCall {
   readonly id: string;
+  // The prompt that it works on; a process may continue with another one.
+  readonly prompt: string | null;
   readonly tool: string;
   readonly input: JsonObject;
   readonly cwd: string;

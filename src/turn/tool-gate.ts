@@ -46,7 +46,7 @@ export class ToolGate {
   // The decision that this turn began with, until it is used.
   #stored: StoredDecision | null = null;
   // The call that waits for a person, and whether a question does.
-  #deferred: string | null = null;
+  #deferred: ToolCall | null = null;
   #asked = false;
   #stopped = false;
   #last: Promise<unknown> = Promise.resolve();
@@ -119,6 +119,8 @@ export class ToolGate {
   }
 
   async #decide(call: ToolCall): Promise<Verdict> {
+    // A call that an earlier turn left behind is deferred again before the engine takes up the prompt of this one.
+    if (!call.isSubagent && this.#deferred?.prompt !== call.prompt) this.#deferred = null;
     const question = this.#rules.describe(call);
     const decided = question === null || call.isSubagent ? null : await this.#useDecision(question);
     if (decided !== null) return decided;
@@ -132,8 +134,8 @@ export class ToolGate {
     if (question === null) return deny('unreadable');
     if (this.#stopped) return deny('stopped');
     if (this.#asked) return deny('questionWaits');
-    if (this.#deferred !== null && this.#deferred !== call.id) return deny('otherWaits');
-    this.#deferred = call.id;
+    if (this.#deferred !== null && this.#deferred.id !== call.id) return deny('otherWaits');
+    this.#deferred = call;
     return { type: 'defer' };
   }
 

@@ -167,6 +167,19 @@ test('a call that was changed while it waited is asked about again, and does not
   expect(await appliedIn(bench, run)).toEqual([]);
 });
 
+test('a run that was canceled while an approval waited continues with its new prompt, and can ask again', async () => {
+  const bench = await open();
+  const run = await bench.play(COUNT, INTERACTIVE);
+  await bench.orchestrator.cancel(run.run_id);
+  const { run_id: id } = await bench.orchestrator.continueFrom(run.run_id, {
+    prompt: '[[tool touch other]][[done 2]]',
+  });
+  const next = await bench.waitUntilIdle(id);
+  expect(await questionOf(bench, next)).toMatchObject({ action: { command: 'touch other' } });
+  expect(await bench.reply(id, { decision: 'approve' })).toMatchObject({ status: 'succeeded', result: 2 });
+  expect([existsSync(join(bench.cwd, 'other')), linesOf(bench.cwd)]).toEqual([true, 0]);
+});
+
 // More of them: PARLEY_KILLS=100.
 const KILLS = Number(process.env['PARLEY_KILLS'] ?? 2);
 const LATEST_MS = 2000;

@@ -11,16 +11,18 @@ const CALL = {
   tool_name: 'Bash',
   tool_input: { command: 'make', description: 'Builds it' },
   tool_use_id: 'toolu_1',
+  prompt_id: 'p',
 };
 
 function call(tool: string, input: JsonObject = {}) {
-  return { id: 'toolu_1', tool, input, cwd: '/work', isSubagent: false };
+  return { id: 'toolu_1', prompt: 'p', tool, input, cwd: '/work', isSubagent: false };
 }
 
 describe('a request of the hook', () => {
   test('is a tool call with its input and its folder', () => {
     expect(claudeGate.readCall(CALL)).toEqual({
       id: 'toolu_1',
+      prompt: 'p',
       tool: 'Bash',
       input: { command: 'make', description: 'Builds it' },
       cwd: '/work',

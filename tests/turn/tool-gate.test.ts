@@ -89,6 +89,15 @@ describe('calls', () => {
     expect(await bash('ls')).toBeUndefined();
   });
 
+  test('that an earlier turn left behind do not block those of the new prompt', async () => {
+    const { bash } = await open();
+    expect(await bash('make', { prompt_id: 'old' })).toBe('defer');
+    expect(await bash('ls', { prompt_id: 'other', agent_id: 'a' })).toBeUndefined();
+    expect(await bash('make all', { prompt_id: 'old' })).toBe('deny');
+    expect(await bash('make all', { prompt_id: 'new' })).toBe('defer');
+    expect(await bash('make clean', { prompt_id: 'new' })).toBe('deny');
+  });
+
   test('at the same time: exactly one is deferred', async () => {
     const { bash } = await open();
     const decisions = await Promise.all(Array.from({ length: 20 }, () => bash('make')));

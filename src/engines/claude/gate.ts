@@ -21,7 +21,14 @@ export const claudeGate: GateRules = {
     const call = asObject(body);
     const [id, tool, cwd] = [asString(call?.tool_use_id), asString(call?.tool_name), asString(call?.cwd)];
     if (call?.hook_event_name !== EVENT || id === undefined || tool === undefined || cwd === undefined) return null;
-    return { id, tool, input: asObject(call.tool_input) ?? {}, cwd, isSubagent: call.agent_id !== undefined };
+    return {
+      id,
+      prompt: asString(call.prompt_id) ?? null,
+      tool,
+      input: asObject(call.tool_input) ?? {},
+      cwd,
+      isSubagent: call.agent_id !== undefined,
+    };
   },
   isQuestion: ({ tool }) => isAskTool(tool),
   needsPerson,
