@@ -65,8 +65,9 @@ export async function runTurn(start: TurnStart & { readonly marksStarts: boolean
     return failBeforeStart(deps, queued, obstacle);
   }
   const release = (await deps.runtime.admit?.(engine)) ?? (() => {});
-  const gate = await openGate(deps, engine, queued);
+  let gate: ToolGate | null = null;
   try {
+    gate = await openGate(deps, engine, queued);
     return noteLogin(deps, engine, await startTurn({ ...start, ...loaded, engine, gate }));
   } finally {
     await gate?.close();

@@ -20,7 +20,8 @@ import { checkLease, type TurnContext } from './turn-context.js';
 
 type Decision = RaspData['interaction.approval.applied']['decision'];
 
-const MAX_BODY_BYTES = 16 * 1024 * 1024;
+// Reading and comparing a larger call would block others for too long; the engine's own checks decide it.
+const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 const REASONS = {
   declined: 'The person declined this call. Continue without it.',
@@ -121,8 +122,7 @@ export class ToolGate {
   async #decide(call: ToolCall): Promise<Verdict> {
     // A call that an earlier turn left behind is deferred again before the engine takes up the prompt of this one.
     if (!call.isSubagent && this.#deferred?.prompt !== call.prompt) this.#deferred = null;
-    const question = this.#rules.describe(call);
-    const decided = question === null || call.isSubagent ? null : await this.#useDecision(question);
+    const decided = call.isSubagent ? null : await this.#useDecision(call);
     if (decided !== null) return decided;
     if (this.#rules.isQuestion(call)) {
       if (this.#deferred !== null) return deny('otherWaits');
@@ -131,18 +131,20 @@ export class ToolGate {
     }
     if (!this.#rules.needsPerson(call, this.#permission)) return { type: 'pass' };
     if (call.isSubagent) return deny('subagent');
-    if (question === null) return deny('unreadable');
     if (this.#stopped) return deny('stopped');
     if (this.#asked) return deny('questionWaits');
     if (this.#deferred !== null && this.#deferred.id !== call.id) return deny('otherWaits');
+    if (this.#rules.describe(call) === null) return deny('unreadable');
     this.#deferred = call;
     return { type: 'defer' };
   }
 
-  async #useDecision(question: Question): Promise<Verdict | null> {
+  async #useDecision(call: ToolCall): Promise<Verdict | null> {
     const stored = this.#stored;
     const context = this.#context;
-    if (!stored || !context || this.bind(question).digest !== stored.digest) return null;
+    if (!stored || !context) return null;
+    const question = this.#rules.describe(call);
+    if (question === null || this.bind(question).digest !== stored.digest) return null;
     this.#stored = null;
     const { interaction, decision, digest } = stored;
     if (decision !== null) {

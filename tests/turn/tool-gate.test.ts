@@ -75,7 +75,7 @@ describe('requests', () => {
 
   test('that are too large are refused, so Claude Code decides', async () => {
     const { ask } = await open();
-    expect(await ask('Write', { file_path: 'a', content: 'x'.repeat(17 * 1024 * 1024) })).toBe('413');
+    expect(await ask('Write', { file_path: 'a', content: 'x'.repeat(3 * 1024 * 1024) })).toBe('413');
   });
 });
 
