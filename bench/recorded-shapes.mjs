@@ -156,7 +156,34 @@ function* opencodeLines(random, text) {
   }
 }
 
-const SHAPES = { codex: codexLines, gemini: geminiLines, opencode: opencodeLines };
+function* claudeLines(random, text) {
+  const session_id = uuid;
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-opus' };
+  yield { type: 'system', subtype: 'init', cwd: '/srv/demo/work', session_id, tools: ['Bash'], model: 'claude-opus' };
+  for (let call = 0; ; call += 1) {
+    const id = `toolu_${call}`;
+    const block = (content) => ({
+      type: 'assistant',
+      message: { ...message, content: [content] },
+      parent_tool_use_id: null,
+      session_id,
+      uuid,
+    });
+    yield block({ type: 'text', text: text(30 + random(160)) });
+    yield block({ type: 'tool_use', id, name: 'Bash', input: { command: text(10), description: text(4) } });
+    const output = text(60 + random(120));
+    yield {
+      type: 'user',
+      message: { role: 'user', content: [{ tool_use_id: id, type: 'tool_result', content: output, is_error: false }] },
+      parent_tool_use_id: null,
+      session_id,
+      uuid,
+      tool_use_result: { stdout: output, stderr: '', interrupted: false, isImage: false },
+    };
+  }
+}
+
+const SHAPES = { claude: claudeLines, codex: codexLines, gemini: geminiLines, opencode: opencodeLines };
 export const PROFILES = Object.keys(SHAPES);
 
 // A stream of about so many bytes, with the number of its lines.

@@ -18,6 +18,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ENGINE_PACKAGES = {
+  claude: { name: '@anthropic-ai/claude-code', version: '2.1.326' },
   codex: { name: '@openai/codex', version: '0.166.0' },
   gemini: { name: '@google/gemini-cli', version: '0.61.0' },
   opencode: { name: 'opencode-ai', version: '1.18.33' },
@@ -35,13 +36,14 @@ const CODEX_TARGETS = {
   'darwin-arm64': 'aarch64-apple-darwin',
 };
 
-// The beginning of each command line. Codex and OpenCode are native programs behind a Node script; killing the script
-// of Codex would leave the program running.
+// The beginning of each command line. Claude Code, Codex and OpenCode are native programs behind a Node script;
+// killing the script of Codex would leave the program running.
 export const ENGINE_PROGRAMS = locate(home);
 
 function locate(folder) {
   const modules = join(folder, 'node_modules');
   return {
+    claude: [join(modules, '@anthropic-ai', `claude-code-${host}`, 'claude')],
     codex: [join(modules, '@openai', `codex-${host}`, 'vendor', CODEX_TARGETS[host] ?? host, 'bin', 'codex')],
     gemini: [process.execPath, join(modules, '@google', 'gemini-cli', 'bundle', 'gemini.js')],
     opencode: [join(modules, `opencode-${host}`, 'bin', 'opencode')],
@@ -141,7 +143,7 @@ export function installEngines() {
   const fault = findFault(home);
   if (fault === undefined) return;
   const started = Date.now();
-  console.log(`installing engines (${fault}); this takes about a minute and 900 MB`);
+  console.log(`installing engines (${fault}); this takes about a minute and 1.3 GB`);
   const partial = createFolder('partial');
   removeAbandoned();
   const dependencies = Object.fromEntries(Object.values(ENGINE_PACKAGES).map(({ name, version }) => [name, version]));

@@ -20,7 +20,7 @@ export function printCompletion(shell: string, program: Command, io: Io): void {
 
 // The values of an argument, if they are known.
 const WORDS: readonly (readonly [string, readonly string[]])[] = [
-  ['engine', ['codex', 'codex-app-server', 'gemini', 'opencode', 'iflow', 'rehearsal']],
+  ['engine', ['claude', 'codex', 'codex-app-server', 'gemini', 'opencode', 'iflow', 'rehearsal']],
   ['shell', Object.keys(SHELLS)],
 ];
 

@@ -77,6 +77,9 @@ export async function openWriter(path: string, io: Io, options: OpenOptions = {}
     get env_passthrough() {
       return live.current.env_passthrough;
     },
+    get workspace_instructions() {
+      return live.current.workspace_instructions;
+    },
   };
   const file = new KnowledgeFile(data.path);
   const machine = machineOf(io);

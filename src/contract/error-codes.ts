@@ -9,6 +9,10 @@ export type RunErrorCode =
   | "ENGINE_NOT_FOUND"
   | "ENGINE_AUTH_REQUIRED"
   | "ENGINE_TURN_FAILED"
+  | "ENGINE_RATE_LIMITED"
+  | "ENGINE_SERVICE_FAILED"
+  | "ENGINE_REQUEST_REJECTED"
+  | "ENGINE_LIMIT_REACHED"
   | "ENGINE_EXITED"
   | "TURN_TIMEOUT"
   | "ENGINE_IDLE_TIMEOUT"
@@ -402,6 +406,10 @@ export const RUN_MESSAGES = {
   "ENGINE_AUTH_REQUIRED.exited": "The engine's process ended with code {exit_code}: {reason}",
   "ENGINE_TURN_FAILED.reported": "{reason}",
   "ENGINE_TURN_FAILED.runaway": "The engine repeated itself without making progress and was stopped.",
+  "ENGINE_RATE_LIMITED": "{reason}",
+  "ENGINE_SERVICE_FAILED": "{reason}",
+  "ENGINE_REQUEST_REJECTED": "{reason}",
+  "ENGINE_LIMIT_REACHED": "{reason}",
   "ENGINE_EXITED.code": "The engine's process ended with code {exit_code}.",
   "ENGINE_EXITED.code_reason": "The engine's process ended with code {exit_code}: {reason}",
   "ENGINE_EXITED.signal": "The engine's process was ended by signal {signal}.",
@@ -433,6 +441,7 @@ export const RUN_HINTS: Readonly<Record<string, string>> = {
   "INTERACTIVE_MAX_ATTEMPT_EXCEEDED": "Allow more turns with -o max_attempt=N.",
   "ENGINE_NOT_FOUND": "parley doctor lists the engines and where Parley looked for them.",
   "ENGINE_AUTH_REQUIRED": "Log in with the engine itself (parley doctor shows how), then repeat the run with parley retry.",
+  "ENGINE_RATE_LIMITED": "Wait until the limit resets, then repeat the run with parley retry.",
   "AUTO_MODE_CANNOT_ASK": "The run was unattended. Start it again with --interactive (-i) to let the agent ask you."
 };
 
@@ -469,6 +478,22 @@ export const RUN_ERRORS: Readonly<Record<RunErrorCode, ErrorMeaning>> = {
   "ENGINE_TURN_FAILED": {
     "retryable": true,
     "meaning": "The engine itself reported that the turn failed."
+  },
+  "ENGINE_RATE_LIMITED": {
+    "retryable": true,
+    "meaning": "The model service refuses more requests for now: a rate limit, or the usage limit of a subscription."
+  },
+  "ENGINE_SERVICE_FAILED": {
+    "retryable": true,
+    "meaning": "The model service failed, was overloaded, broke off its response or could not be reached, also after the engine's own retries."
+  },
+  "ENGINE_REQUEST_REJECTED": {
+    "retryable": false,
+    "meaning": "The model service rejected the request itself, for instance because it does not have the model."
+  },
+  "ENGINE_LIMIT_REACHED": {
+    "retryable": true,
+    "meaning": "A limit in the engine's own settings was reached: its turns or its budget."
   },
   "ENGINE_EXITED": {
     "retryable": true,

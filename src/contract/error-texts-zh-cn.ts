@@ -296,6 +296,10 @@ export const RUN_MESSAGES_ZH_CN: Readonly<Partial<Record<keyof typeof RUN_MESSAG
   "ENGINE_AUTH_REQUIRED.exited": "引擎进程以退出码 {exit_code} 结束：{reason}",
   "ENGINE_TURN_FAILED.reported": "{reason}",
   "ENGINE_TURN_FAILED.runaway": "引擎不断重复而没有进展，已被停止。",
+  "ENGINE_RATE_LIMITED": "{reason}",
+  "ENGINE_SERVICE_FAILED": "{reason}",
+  "ENGINE_REQUEST_REJECTED": "{reason}",
+  "ENGINE_LIMIT_REACHED": "{reason}",
   "ENGINE_EXITED.code": "引擎进程以退出码 {exit_code} 结束。",
   "ENGINE_EXITED.code_reason": "引擎进程以退出码 {exit_code} 结束：{reason}",
   "ENGINE_EXITED.signal": "引擎进程被信号 {signal} 终止。",
@@ -326,6 +330,7 @@ export const RUN_HINTS_ZH_CN: Readonly<Partial<Record<string, string>>> = {
   "INTERACTIVE_MAX_ATTEMPT_EXCEEDED": "用 -o max_attempt=N 允许更多轮次。",
   "ENGINE_NOT_FOUND": "parley doctor 列出各个引擎以及 Parley 查找它们的位置。",
   "ENGINE_AUTH_REQUIRED": "请用引擎自己的方式登录（parley doctor 说明方法），然后用 parley retry 重试该运行。",
+  "ENGINE_RATE_LIMITED": "请等到限额重置，然后用 parley retry 重试该运行。",
   "AUTO_MODE_CANNOT_ASK": "该运行无人值守。请加 --interactive（-i）重新启动，让智能体可以向你提问。"
 };
 
@@ -549,6 +554,7 @@ export const PHRASES_ZH_CN: Readonly<Partial<Record<keyof typeof PHRASES, string
   "plugins": "插件",
   "iflow_install": "iFlow CLI 已不再发布；请在 PARLEY_IFLOW_BIN 中指定已有的安装",
   "rehearsal_install": "它随 Parley 提供；由 npm run build 生成",
+  "claude_login": "启动一次 claude 并登录，或设置 ANTHROPIC_API_KEY",
   "codex_login": "codex login，或设置 CODEX_API_KEY",
   "gemini_login": "启动一次 gemini 并登录，或设置 GEMINI_API_KEY",
   "iflow_login": "启动一次 iflow 并登录",

@@ -212,6 +212,7 @@ export const PHRASES = {
   "plugins": "plugins",
   "iflow_install": "iFlow CLI is no longer distributed; name an existing installation in PARLEY_IFLOW_BIN",
   "rehearsal_install": "it comes with Parley; npm run build makes it",
+  "claude_login": "start claude once and log in, or set ANTHROPIC_API_KEY",
   "codex_login": "codex login, or set CODEX_API_KEY",
   "gemini_login": "start gemini once and log in, or set GEMINI_API_KEY",
   "iflow_login": "start iflow once and log in",

@@ -5,8 +5,14 @@ import type { Json } from '../kernel/json.js';
 import type { TurnEvidence } from '../run/evidence.js';
 import { parseQuestion, type Question } from '../run/interaction.js';
 
-// Codex reports server and tool (joined here by a dot); Gemini and OpenCode report one combined name.
-const NAMES: ReadonlySet<string> = new Set(['parley.ask_human', 'mcp_parley_ask_human', 'parley_ask_human']);
+// Codex reports server and tool (joined here by a dot); the others report one combined name: Gemini, OpenCode, Claude
+// Code.
+const NAMES: ReadonlySet<string> = new Set([
+  'parley.ask_human',
+  'mcp_parley_ask_human',
+  'parley_ask_human',
+  'mcp__parley__ask_human',
+]);
 
 export function isAskTool(name: string): boolean {
   return NAMES.has(name);

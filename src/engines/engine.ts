@@ -2,6 +2,7 @@
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import type { ParserReader, ReaderMemory } from './turn-parser.js';
 import type { Emitter } from './emitter.js';
+import type { GateRules } from './gate.js';
 import type { ResidentRules } from './resident.js';
 
 export type Permission = 'read-only' | 'workspace-write' | 'full';
@@ -21,6 +22,17 @@ export interface TurnSpec {
   readonly newSessionId: string;
   // How to start the question tool, if the agent may ask; engines that do not support it ignore it.
   readonly ask?: readonly string[];
+  // Instructions of the workspace that the engine does not read itself, and the file of the turn for them.
+  readonly instructions?: TextFile;
+  // Where the engine asks before each tool call, and the secret that it sends.
+  readonly gate?: { readonly url: string; readonly token: string };
+  // The turn begins with the deferred tool call of the turn before, and has no prompt.
+  readonly resumesCall?: boolean;
+}
+
+interface TextFile {
+  readonly path: string;
+  readonly text: string;
 }
 
 export interface EngineCommand {
@@ -31,6 +43,8 @@ export interface EngineCommand {
   readonly env: Readonly<Record<string, string>>;
   // The id that a new session should get; the output must name the same id.
   readonly chosenSession?: string;
+  // A file that the command names. It is written before the engine starts.
+  readonly file?: TextFile;
 }
 
 export interface CommandBuilder {
@@ -117,6 +131,9 @@ export interface HomeRules {
   readonly passes: readonly RegExp[];
   // The user's login files, and where in the home the engine looks for them.
   readonly logins: (user: User) => readonly LoginFile[];
+  // The variable that names the folder of the login files, and that folder: for an engine that replaces the file when
+  // it renews a login, which a link in the home would not survive.
+  readonly loginFolder?: { readonly variable: string; readonly of: (user: User) => string };
   // When the login in this text expires (ms), for engines that renew it with a token that can be used once; null: it
   // never expires.
   readonly loginExpiry?: (text: string) => number | null;
@@ -142,6 +159,8 @@ export interface HomeRules {
     readonly write: (current: string | null, needs: TurnFileNeeds) => string | null;
   };
   readonly unstoppable?: Unstoppable;
+  // The file in a workspace with instructions for the agent, if the engine does not read it below `full`.
+  readonly instructions?: string;
   // Repairs the text of a stored session before it is continued.
   readonly mend?: (session: string) => string;
   // The folder of the sessions in the home, and whether a file there belongs to a session: by its name, or because it
@@ -163,6 +182,8 @@ export interface Engine {
   readonly probe: ProbeRules;
   readonly home: HomeRules;
   readonly createReader: (out: Emitter, memory: ReaderMemory) => ParserReader;
+  // The rules of an engine that asks Parley before each tool call.
+  readonly gate?: GateRules;
   // The rules of a resident engine: its process outlives the turn.
   readonly resident?: ResidentRules;
   // Whether it supports the question tool.

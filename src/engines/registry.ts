@@ -2,6 +2,12 @@
 import { invariant } from '../kernel/invariant.js';
 import { refusal, type RequestError } from '../run/request-error.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
+import { claudeCommand } from './claude/command.js';
+import { claudeGate } from './claude/gate.js';
+import { claudeHandle } from './claude/handle.js';
+import { claudeHome } from './claude/home.js';
+import { CLAUDE_PROFILE, createClaudeReader } from './claude/parser.js';
+import { claudeProbe } from './claude/probe.js';
 import { codexCommand } from './codex/command.js';
 import { codexHandle } from './codex/handle.js';
 import { codexHome } from './codex/home.js';
@@ -37,6 +43,17 @@ import { rehearsalProbe } from './rehearsal/probe.js';
 import { TurnParser, type ParserStart } from './turn-parser.js';
 
 export const ENGINES: readonly Engine[] = [
+  {
+    name: 'claude',
+    profile: CLAUDE_PROFILE,
+    command: claudeCommand,
+    handle: claudeHandle,
+    probe: claudeProbe,
+    home: claudeHome,
+    asksByTool: true,
+    gate: claudeGate,
+    createReader: createClaudeReader,
+  },
   {
     name: 'codex',
     profile: CODEX_PROFILE,

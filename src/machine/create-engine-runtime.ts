@@ -17,6 +17,7 @@ import type { EngineRuntime } from './engine-runtime.js';
 import type { Machine } from './machine.js';
 import { findProgram } from './programs/find-program.js';
 import { packageVersion } from './programs/package-version.js';
+import { readInstructions } from './homes/read-instructions.js';
 import { prepareHome } from './homes/prepare-home.js';
 import { refusal } from '../run/request-error.js';
 import { runError } from '../run/run-error.js';
@@ -35,7 +36,7 @@ export interface RuntimeDeps {
 
 export function createEngineRuntime(
   machine: Machine,
-  settings: Pick<Settings, 'engines' | 'env_passthrough'>,
+  settings: Pick<Settings, 'engines' | 'env_passthrough' | 'workspace_instructions'>,
   {
     clock,
     timers,
@@ -70,6 +71,10 @@ export function createEngineRuntime(
       const passthrough = settings.env_passthrough;
       return { ...buildEnvironment(engine, { user, home: spec.home, passthrough }), ...keyInstead(engine, user) };
     },
+    readInstructions: async ({ home: { instructions } }, { spec: { cwd, permission } }) =>
+      instructions === undefined || permission === 'full' || !settings.workspace_instructions
+        ? null
+        : readInstructions(cwd, instructions),
     ...(startResident ? { startResident } : {}),
     knownResume: (engine) => knowledge.known(engine),
     probeResume: (engine) => knowledge.learn(engine),

@@ -21,6 +21,9 @@ export interface ResumeKnowledge {
   readonly problem: string | null;
 }
 
+// The instructions of a workspace, or why they cannot be passed on.
+export type Instructions = { readonly text: string } | { readonly problem: string };
+
 type Environment = Readonly<Record<string, string>>;
 
 export interface EngineRuntime {
@@ -34,6 +37,8 @@ export interface EngineRuntime {
   admit?(engine: Engine): Promise<() => void>;
   // Prepares the home of the run for a turn, and returns the complete environment of the engine's process.
   environment(engine: Engine, run: RunRecord, turn: TurnNeeds): Environment | Promise<Environment>;
+  // Reads the instructions of the workspace that the engine does not read itself; null: there are none.
+  readInstructions?(engine: Engine, run: RunRecord): Promise<Instructions | null>;
   // Starts a resident engine and initializes the connection. Throws a TurnRefusedError for known obstacles.
   startResident?(engine: Engine, start: ResidentStart): Promise<Resident>;
   // Whether the files of the session exist. Starts no process.

@@ -3,7 +3,9 @@ import type { Json } from '../kernel/json.js';
 import type { Question } from './interaction.js';
 
 export interface EngineFailure {
-  readonly kind: 'auth' | 'turn';
+  // The engine is not logged in, the service refuses more requests for now, the service failed or cannot be reached,
+  // the service rejected the request itself, a limit of the engine was reached, or anything else.
+  readonly kind: 'auth' | 'rate_limit' | 'service' | 'request' | 'limit' | 'turn';
   readonly message: string;
 }
 

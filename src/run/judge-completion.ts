@@ -7,7 +7,7 @@ import { invariant } from '../kernel/invariant.js';
 import type { Json, JsonObject } from '../kernel/json.js';
 import { clip } from '../kernel/redact.js';
 import type { ExecutionMode } from './attempt.js';
-import type { TurnEvidence } from './evidence.js';
+import type { EngineFailure, TurnEvidence } from './evidence.js';
 import { mergeQuestions, type Question } from './interaction.js';
 import type { RequestError } from './request-error.js';
 import { runError, type RunError } from './run-error.js';
@@ -260,11 +260,19 @@ function withCause(facts: TurnFacts, verdict: ReturnType<typeof failTurn>): Retu
   return { ...verdict, error: { ...verdict.error, details: { ...verdict.error.details, cause: { code, message } } } };
 }
 
+const FAILURES = {
+  auth: 'ENGINE_AUTH_REQUIRED.reported',
+  rate_limit: 'ENGINE_RATE_LIMITED',
+  service: 'ENGINE_SERVICE_FAILED',
+  request: 'ENGINE_REQUEST_REJECTED',
+  limit: 'ENGINE_LIMIT_REACHED',
+  turn: 'ENGINE_TURN_FAILED.reported',
+} as const satisfies Record<EngineFailure['kind'], string>;
+
 function engineFailed(facts: TurnFacts) {
   const failure = facts.evidence.failure;
   invariant(failure, 'a failure was seen');
-  const name = failure.kind === 'auth' ? 'ENGINE_AUTH_REQUIRED.reported' : 'ENGINE_TURN_FAILED.reported';
-  return failTurn(facts, runError(name, { reason: failure.message }));
+  return failTurn(facts, runError(FAILURES[failure.kind], { reason: failure.message }));
 }
 
 function processDied(facts: TurnFacts) {

@@ -78,6 +78,12 @@ export const settingsSchema = z
     env_passthrough: atOnce(
       z.array(variableName).default([]).describe('Names of further environment variables that engines receive.'),
     ),
+    workspace_instructions: atOnce(
+      z
+        .boolean()
+        .default(true)
+        .describe('Whether Claude Code gets the CLAUDE.md of the folder in which it works, below the permission full.'),
+    ),
     slots: whenEmpty(
       'by the number of cores',
       atOnce(orNull(count).describe('How many turns run at the same time; default: by the number of processor cores.')),

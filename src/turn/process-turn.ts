@@ -13,6 +13,7 @@ import type { RunRecord } from '../store/store.js';
 import { summariseParser } from './parser-summary.js';
 import { prepareTurn } from './prepare-turn.js';
 import { reportSilence } from './report-silence.js';
+import type { ToolGate } from './tool-gate.js';
 import { hearAsks, type TurnAsk } from './turn-ask.js';
 import { checkLease, failStart, commitTurn, stopElsewhere, judgeTurn, type TurnContext } from './turn-context.js';
 
@@ -22,6 +23,7 @@ export async function runProcessTurn(
   context: TurnContext,
   command: EngineCommand,
   ask: TurnAsk | null,
+  gate: ToolGate | null = null,
 ): Promise<RunRecord> {
   const { deps, engine, options, control, writer, version } = context;
   const { run } = writer;
@@ -31,6 +33,7 @@ export async function runProcessTurn(
   const parser = createTurnParser(engine, version);
   const env = { ...prepared.env, ...command.env };
   writeCommand(attempt.path, command, env);
+  if (command.file) writeFileSync(command.file.path, command.file.text, { mode: 0o600 });
   checkLease(context);
   const result = await startChild(
     {
@@ -71,7 +74,8 @@ export async function runProcessTurn(
     context,
     await judgeTurn(context, {
       ...end,
-      evidence,
+      evidence: { ...evidence, questions: evidence.questions.map((question) => gate?.bind(question) ?? question) },
+      stopped: gate?.stopped ?? false,
       remarks: [...remarks, ...crossCheck(command, evidence)],
       parser: summariseParser(parser.counts()),
     }),

@@ -1,19 +1,21 @@
 // One turn of a run, from queued to its end: commit `running`, run the engine, commit the outcome.
 import { formOf } from '../messages/forms.js';
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { buildCommand, findEngine } from '../engines/registry.js';
 import type { Engine, EngineCommand } from '../engines/engine.js';
 import { asObject } from '../kernel/json.js';
 import { redact } from '../kernel/redact.js';
-import { draft } from '../rasp/draft.js';
+import { draft, type RaspDraft } from '../rasp/draft.js';
 import { runError } from '../run/run-error.js';
 import { parseRuntimeOptions } from '../run/runtime-options.js';
 import type { EngineSessionHandle } from '../run/session-handle.js';
 import { buildFirstPrompt, buildReplyPrompt } from '../run/turn-prompt.js';
 import type { InteractionRecord, RunRecord } from '../store/store.js';
 import type { OrchestratorDeps } from '../journal/deps.js';
+import { runFolder } from '../journal/run-folder.js';
 import { loadRun } from '../journal/load-run.js';
+import type { Instructions } from '../machine/engine-runtime.js';
 import { beginTurn, endCrashed, failBeforeStart, finishConversation, NotBegunError } from './begin-turn.js';
 import { explainObstacle } from './explain-obstacle.js';
 import { explainResume } from './explain-resume.js';
@@ -23,6 +25,7 @@ import { runResidentTurn } from './residents/resident-turn.js';
 import type { Residents } from './residents/residents.js';
 import { askFor, type TurnAsk } from './turn-ask.js';
 import type { TurnControl } from './turn-control.js';
+import { ToolGate } from './tool-gate.js';
 import { failStart, type TurnDeps } from './turn-context.js';
 import { TurnWriter } from './turn-writer.js';
 
@@ -40,6 +43,7 @@ interface LoadedTurn extends TurnStart {
   readonly handle: EngineSessionHandle | null;
   // The answered question, in a later turn.
   readonly answered: InteractionRecord | null;
+  readonly gate: ToolGate | null;
 }
 
 // Returns the run after the turn. Throws if the store is lost; the engine has ended by then.
@@ -61,11 +65,20 @@ export async function runTurn(start: TurnStart & { readonly marksStarts: boolean
     return failBeforeStart(deps, queued, obstacle);
   }
   const release = (await deps.runtime.admit?.(engine)) ?? (() => {});
+  let gate: ToolGate | null = null;
   try {
-    return noteLogin(deps, engine, await startTurn({ ...start, ...loaded, engine }));
+    gate = await openGate(deps, engine, queued);
+    return noteLogin(deps, engine, await startTurn({ ...start, ...loaded, engine, gate }));
   } finally {
+    await gate?.close();
     release();
   }
+}
+
+// Only a run with a person gets one: without it, the engine denies what it would ask about.
+async function openGate({ runtime }: TurnDeps, { gate }: Engine, { spec }: RunRecord): Promise<ToolGate | null> {
+  if (!gate || spec.execution_mode !== 'interactive' || spec.permission === 'full') return null;
+  return ToolGate.open(gate, spec.permission, runtime.newSessionId());
 }
 
 async function markStarting({ store }: Pick<OrchestratorDeps, 'store'>, runId: string): Promise<void> {
@@ -99,18 +112,21 @@ function noteLogin({ runtime }: Pick<OrchestratorDeps, 'runtime'>, engine: Engin
 }
 
 async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
-  const { deps, engine, queued, handle, answered, control, residents } = turn;
+  const { deps, engine, queued, handle, answered, control, residents, gate } = turn;
   const program = await deps.runtime.findProgram(engine);
   const version = program === null ? undefined : deps.runtime.versionOf?.(engine, program);
   const doubts = handle === null && program !== null ? await explainResume(deps, engine, queued) : [];
   const ask = engine.asksByTool ? askFor(deps, queued) : null;
-  const command = program === null ? null : buildTurnCommand(turn, program, ask);
+  const instructions = (await deps.runtime.readInstructions?.(engine, queued)) ?? null;
+  const command =
+    program === null ? null : buildTurnCommand(turn, program, { ask, instructions: textOf(instructions) });
   // It stays queued.
   if (control.wantsShutdown) return queued;
   const argv = residents.has(queued.run_id) ? [] : (command?.argv ?? []).map(redact);
   const started = await beginTurn(deps, queued, [
     draft('lifecycle.turn.started', { argv, resumed: handle !== null, engine_version: version, cwd: queued.spec.cwd }),
     ...doubts,
+    ...explainInstructions(instructions),
   ]);
   // The run was canceled just now, or another host has it: nothing has started.
   if (!started.applied) return loadRun(deps.store, queued.run_id);
@@ -129,13 +145,14 @@ async function startTurn(turn: LoadedTurn): Promise<RunRecord> {
   const options = parseRuntimeOptions(queued.spec.runtime_options);
   const context = { deps, engine, options, handle, answered, control, version, writer };
   if (engine.resident) return runResidentTurn(context, { command, program, idleResident, residents });
-  return runProcessTurn(context, command, ask);
+  gate?.attach(context);
+  return runProcessTurn(context, command, ask, gate);
 }
 
 function buildTurnCommand(
-  { deps, engine, queued: { spec }, handle, answered }: LoadedTurn,
+  { deps, engine, queued: { run_id: runId, attempt_number: attempt, spec }, handle, answered, gate }: LoadedTurn,
   program: readonly string[],
-  ask: TurnAsk | null,
+  { ask, instructions }: { readonly ask: TurnAsk | null; readonly instructions: string | null },
 ): EngineCommand {
   const prompt = answered?.resolution
     ? buildReplyPrompt(answered.resolution.response)
@@ -149,6 +166,29 @@ function buildTurnCommand(
     hasFile: (path: string) => existsSync(resolve(spec.cwd, path)),
     ...(spec.model === undefined ? {} : { model: spec.model }),
     ...(ask ? { ask: ask.command } : {}),
+    ...(gate ? { gate: { url: gate.url, token: gate.token } } : {}),
+    ...(engine.gate && answered?.question.kind === 'approval' ? { resumesCall: true } : {}),
+    ...(instructions === null
+      ? {}
+      : {
+          instructions: {
+            path: join(runFolder(deps.dataDir, runId).attempt(attempt).path, 'instructions.md'),
+            text: instructions,
+          },
+        }),
   };
   return buildCommand(engine, turn, handle, spec.fork_from?.session);
+}
+
+function textOf(instructions: Instructions | null): string | null {
+  return instructions !== null && 'text' in instructions ? instructions.text : null;
+}
+
+function explainInstructions(instructions: Instructions | null): RaspDraft[] {
+  if (instructions === null || 'text' in instructions) return [];
+  return [
+    draft('diagnostic.engine.warning', {
+      message: `the agent does not get the instructions of the workspace: ${instructions.problem}`,
+    }),
+  ];
 }

@@ -456,9 +456,9 @@ async function mistake(args: readonly string[]): Promise<string> {
 
 describe('mistakes', () => {
   test('an engine that does not exist is answered with those that do', async () => {
-    const said = await mistake(['parse', '--engine', 'claude']);
-    expect(said).toContain('claude');
-    expect(said).toContain('codex, codex-app-server, gemini, iflow, opencode, rehearsal');
+    const said = await mistake(['parse', '--engine', 'cursor']);
+    expect(said).toContain('cursor');
+    expect(said).toContain('claude, codex, codex-app-server, gemini, iflow, opencode, rehearsal');
   });
 
   test('an option with a slip in it is named, with the right one', async () => {

@@ -5,10 +5,24 @@ import { run, sitDown } from './real-cli.js';
 
 // The start of a command line of each engine, as Parley builds it, that would end well with a model that exists.
 const ARGS = {
+  claude: ['-p', '--output-format', 'stream-json', '--verbose', '--permission-mode', 'default'],
   codex: ['exec', '--json', '--skip-git-repo-check'],
   gemini: ['-o', 'stream-json', '--approval-mode', 'default', '--skip-trust'],
   opencode: ['run', '--format', 'json'],
 } as const;
+
+test('claude asks for the model "--dangerously-skip-permissions" and keeps its permission mode', async () => {
+  const desk = await sitDown('claude');
+  const model = '--dangerously-skip-permissions';
+  const { lines } = await run(
+    desk,
+    [...ARGS.claude, ...modelArgument({ model })],
+    '[[tool touch made]] [[answer hello]]',
+  );
+  expect(lines[0]).toMatchObject({ subtype: 'init', model, permissionMode: 'default' });
+  expect(desk.model.requests[0]?.body).toMatchObject({ model });
+  expect(lines.some(({ subtype }) => subtype === 'permission_denied')).toBe(true);
+});
 
 test.each(['--yolo', '--dangerously-bypass-approvals-and-sandbox'])(
   'codex asks for the model "%s" and stays in its sandbox',

@@ -30,6 +30,7 @@ function plant({ root, cwd }: RealBench): void {
     [join(home, '.gemini', 'commands', 'deploy.toml')]: 'prompt = "COMMAND-CONTENT"',
     [join(cwd, '.gemini', 'commands', 'deploy.toml')]: 'prompt = "COMMAND-CONTENT"',
     [join(home, '.codex', 'prompts', 'deploy.md')]: 'COMMAND-CONTENT',
+    [join(home, '.claude', 'commands', 'deploy.md')]: '---\ndescription: deploys\n---\nCOMMAND-CONTENT',
     [join(home, '.config', 'opencode', 'command', 'deploy.md')]: 'COMMAND-CONTENT',
     [join(home, '.config', 'opencode', 'agent', 'helper.md')]:
       '---\ndescription: helps\nmode: subagent\n---\nHELPER-CONTENT',
@@ -51,6 +52,13 @@ function lastWords(bench: RealBench, marker: string): string[] {
   return texts;
 }
 
+// Two need a space before a slash and a backslash before the name of a file; Claude Code reads names only at the start
+// of a word.
+const ESCAPED: Partial<Record<string, (sent: string) => string>> = {
+  claude: (sent) => sent.replace(/^\//, ' /').replace(/^@(?=note)/, '\\@'),
+  gemini: (sent) => sent.replace(/^\//, ' /').replace(/@(?=note|helper)/, '\\@'),
+};
+
 test.each(REAL_ENGINES)('%s: each reply arrives as text, and adds nothing', async (engine) => {
   const bench = await openRealBench(engine);
   plant(bench);
@@ -61,8 +69,7 @@ test.each(REAL_ENGINES)('%s: each reply arrives as text, and adds nothing', asyn
     run = await bench.reply(run.run_id, `${reply} ${marker}`);
     const words = lastWords(bench, marker);
     const sent = `${reply} ${marker}`;
-    // Gemini needs a space before a slash and a backslash before the name of a file.
-    const expected = engine === 'gemini' ? sent.replace(/^\//, ' /').replace(/@(?=note|helper)/, '\\@') : sent;
+    const expected = ESCAPED[engine]?.(sent) ?? sent;
     expect(
       words.filter((text) => text !== expected),
       reply,

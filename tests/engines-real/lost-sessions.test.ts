@@ -50,7 +50,7 @@ const spawnedIn = async ({ bench, run }: Parked) =>
 // Starts a new conversation instead of continuing one, without reporting it.
 function writeForgetful(root: string, engine: RealEngine): string {
   const path = join(root, 'forgetful');
-  const word = { codex: 'resume', gemini: '--resume', opencode: '--session' }[engine];
+  const word = { claude: '--resume', codex: 'resume', gemini: '--resume', opencode: '--session' }[engine];
   writeFileSync(
     path,
     `#!/bin/bash\nwords=()\nwhile [ $# -gt 0 ]; do\n  if [ "$1" = "${word}" ]; then shift 2; else words+=("$1"); ` +

@@ -26,7 +26,7 @@ async function until(condition: () => boolean): Promise<void> {
 
 // Longer than the time until the command starts, shorter than the ten seconds after which Codex lets a command run in
 // the background.
-const TURN_SEC = { codex: 7, gemini: 15, opencode: 30 };
+const TURN_SEC = { claude: 7, codex: 7, gemini: 15, opencode: 30 };
 
 describe.each(REAL_ENGINES)('%s', (engine) => {
   test('canceled in the middle of a shell command leaves no process of its tree', async () => {

@@ -24,7 +24,7 @@ import { meetPerson, MODEL_NAMES, PERSON_SETTINGS, type Person } from './real-pe
 
 const ENTRY = fileURLToPath(new URL('../../bin/parley.js', import.meta.url));
 
-export const REAL_ENGINES = ['codex', 'gemini', 'opencode'] as const satisfies readonly RealEngine[];
+export const REAL_ENGINES = ['claude', 'codex', 'gemini', 'opencode'] as const satisfies readonly RealEngine[];
 
 export interface RealBench extends Bench {
   readonly engine: RealEngine;

@@ -10,13 +10,19 @@ import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 import { ENGINE_PROGRAMS } from '../../scripts/install-engines.mjs';
 import { isObject, parseJson, type JsonObject } from '../../src/kernel/json.js';
+import { startClaudeModel } from '../models/claude-model.js';
 import { startCodexModel } from '../models/codex-model.js';
 import { startGeminiModel } from '../models/gemini-model.js';
 import type { ModelServer } from '../models/model-server.js';
 import { prepareOfflineHome, type McpServer, type RealEngine } from '../models/offline-config.js';
 import { startOpencodeModel } from '../models/opencode-model.js';
 
-const START = { codex: startCodexModel, gemini: startGeminiModel, opencode: startOpencodeModel };
+const START = {
+  claude: startClaudeModel,
+  codex: startCodexModel,
+  gemini: startGeminiModel,
+  opencode: startOpencodeModel,
+};
 const ASK_SERVER = fileURLToPath(new URL('ask-server.mjs', import.meta.url));
 // Far longer than any of them needs; then the child is killed, and the test sees the signal.
 const LIMIT_MS = 90_000;
@@ -76,7 +82,7 @@ export async function run(desk: Desk, args: readonly string[], prompt: string): 
   return finish(start(desk, args, prompt));
 }
 
-// The prompt is written to stdin, which is then closed: all three read it to its end.
+// The prompt is written to stdin, which is then closed: all of them read it to its end.
 export function start({ engine, cwd, env }: Desk, args: readonly string[], prompt: string): ChildProcess {
   const [file = '', ...first] = ENGINE_PROGRAMS[engine];
   const child = spawn(file, [...first, ...args], {

@@ -4,14 +4,32 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { startClaudeModel } from '../models/claude-model.js';
 import { startCodexModel } from '../models/codex-model.js';
 import { startGeminiModel } from '../models/gemini-model.js';
 import type { ModelServer } from '../models/model-server.js';
-import { CODEX_MODEL, GEMINI_MODEL, OPENCODE_MODEL, PERSON, type RealEngine } from '../models/offline-config.js';
+import {
+  CLAUDE_MODEL,
+  CODEX_MODEL,
+  GEMINI_MODEL,
+  OPENCODE_MODEL,
+  PERSON,
+  type RealEngine,
+} from '../models/offline-config.js';
 import { startOpencodeModel } from '../models/opencode-model.js';
 
-const START = { codex: startCodexModel, gemini: startGeminiModel, opencode: startOpencodeModel };
-export const MODEL_NAMES = { codex: CODEX_MODEL, gemini: GEMINI_MODEL, opencode: OPENCODE_MODEL };
+const START = {
+  claude: startClaudeModel,
+  codex: startCodexModel,
+  gemini: startGeminiModel,
+  opencode: startOpencodeModel,
+};
+export const MODEL_NAMES = {
+  claude: CLAUDE_MODEL,
+  codex: CODEX_MODEL,
+  gemini: GEMINI_MODEL,
+  opencode: OPENCODE_MODEL,
+};
 // The key of the scripted service of Codex; Parley knows the others.
 export const PERSON_SETTINGS = { env_passthrough: ['SCRIPTED_API_KEY'] };
 

@@ -10,6 +10,7 @@ import { openRealBench, REAL_ENGINES, type RealBench } from './real-bench.js';
 const of = (events: readonly RaspEvent[], type: string) => events.filter(({ event }) => event.type === type);
 
 const GIVES_UP = {
+  claude: 'ENGINE_SERVICE_FAILED',
   codex: 'ENGINE_TURN_FAILED',
   gemini: 'ENGINE_TURN_FAILED',
   opencode: 'ENGINE_IDLE_TIMEOUT',
@@ -17,6 +18,7 @@ const GIVES_UP = {
 // Measured on two shared cores: Codex gives up after 26 s at most (30 requests), Gemini after 21 s (3 requests, without
 // output), OpenCode after more than a minute (6 requests, without output).
 const LIMITS = {
+  claude: { turn_timeout_sec: 90, idle_timeout_sec: 30 },
   codex: { turn_timeout_sec: 90, idle_timeout_sec: 30 },
   gemini: { turn_timeout_sec: 90, idle_timeout_sec: 60 },
   opencode: { turn_timeout_sec: 90, idle_timeout_sec: 20 },
@@ -96,7 +98,7 @@ describe.each(REAL_ENGINES)('%s', (engine) => {
       const bench = await openRealBench(engine);
       expect(await bench.play(`[[${what}]]`, { runtime_options: LIMITS[engine] })).toMatchObject({
         status: 'failed',
-        error: { code: GIVES_UP[engine] },
+        error: { code: engine === 'claude' && what === 'http 429' ? 'ENGINE_RATE_LIMITED' : GIVES_UP[engine] },
       });
     },
   );

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { actionDigest, buildAnswer, carriesOver, describeAnswer } from '../../src/engines/codex-app-server/answers.js';
+import { actionDigest } from '../../src/engines/action-digest.js';
+import { buildAnswer, carriesOver, describeAnswer } from '../../src/engines/codex-app-server/answers.js';
 import { readRequest } from '../../src/engines/codex-app-server/requests.js';
 import type { NativeRequest } from '../../src/engines/native-request.js';
 import { newMemory } from '../../src/engines/turn-parser.js';

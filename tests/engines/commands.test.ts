@@ -4,6 +4,7 @@ import { buildCommand, buildHandle, ENGINES, findEngine } from '../../src/engine
 import type { RequestError } from '../../src/run/request-error.js';
 
 const SESSIONS: Readonly<Record<string, string>> = {
+  claude: '6f1de0c2-9d52-4a8e-b1c1-5f4f2f0d1a11',
   codex: '01a1e065-6fe8-7fd2-a5f7-dea3d46cd55c',
   'codex-app-server': '01a1e067-7713-74e1-a108-53aba51f6e9e',
   gemini: '28c926d4-640b-4f49-8c8a-017f79622861',
@@ -91,6 +92,7 @@ describe('a fork', () => {
 
   test('is for the engines that have a way to make one', () => {
     expect(ENGINES.filter(({ command }) => command.buildFork !== undefined).map(({ name }) => name)).toEqual([
+      'claude',
       'codex',
       'codex-app-server',
     ]);
@@ -134,6 +136,100 @@ describe('the question tool', () => {
 
   test('does not change the commands of gemini (which has it in its settings) and iflow', () => {
     for (const engine of ['gemini', 'iflow']) expect(start(engine, { ask: ASK })).toEqual(start(engine));
+  });
+});
+
+describe('claude', () => {
+  const ENV = {
+    DISABLE_AUTOUPDATER: '1',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
+    CLAUDE_CODE_MAX_RETRIES: '3',
+  };
+  const PRINT = ['/opt/claude', '-p', '--output-format', 'stream-json', '--verbose'];
+  const SAFE = ['--permission-mode', 'default', '--setting-sources', 'user', '--strict-mcp-config'];
+  const SESSION = SESSIONS['claude'] ?? '';
+
+  test('claude starts with a session id of our choice and the prompt on stdin', () => {
+    expect(start('claude', { model: 'opus', permission: 'read-only' })).toEqual({
+      argv: [...PRINT, '--session-id', NEW_ID, '--model=opus', ...SAFE],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env: ENV,
+      chosenSession: NEW_ID,
+    });
+  });
+
+  test('claude resumes by the session id and chooses none', () => {
+    expect(resume('claude', { permission: 'read-only' })).toEqual({
+      argv: [...PRINT, '--resume', SESSION, ...SAFE],
+      cwd: CWD,
+      stdin: 'Say hello',
+      env: ENV,
+    });
+  });
+
+  test('claude forks into a session with an id of our choice', () => {
+    const { argv, chosenSession } = buildCommand(findEngine('claude'), spec('claude'), null, SESSION);
+    expect(argv.slice(5, 10)).toEqual(['--resume', SESSION, '--fork-session', '--session-id', NEW_ID]);
+    expect(chosenSession).toBe(NEW_ID);
+  });
+
+  test('claude is given the question tool, always loaded and allowed, at start and at resume', () => {
+    const ask = ['/usr/bin/node', '/data/${HOME} $x/parley.js'];
+    for (const { argv } of [start('claude', { ask }), resume('claude', { ask })]) {
+      expect(JSON.parse(argv[argv.indexOf('--mcp-config') + 1] ?? '')).toEqual({
+        mcpServers: {
+          parley: {
+            type: 'stdio',
+            command: '/usr/bin/node',
+            // Claude Code expands this to the path as it is.
+            args: ['/data/${PARLEY_NEVER_SET:-$}{HOME} $x/parley.js'],
+            alwaysLoad: true,
+          },
+        },
+      });
+      expect(argv.slice(argv.indexOf('--allowedTools'))).toEqual([
+        '--allowedTools',
+        'Edit(./**)',
+        'mcp__parley__ask_human',
+      ]);
+    }
+    expect(start('claude', { permission: 'read-only' }).argv).not.toContain('--allowedTools');
+  });
+
+  test('claude is given the gate as a hook for every tool, and its token in the environment only', () => {
+    const gate = { url: 'http://127.0.0.1:1/', token: 'a-secret' };
+    const { argv, env } = start('claude', { gate });
+    const hook = {
+      type: 'http',
+      url: gate.url,
+      headers: { authorization: 'Bearer $PARLEY_GATE_TOKEN' },
+      allowedEnvVars: ['PARLEY_GATE_TOKEN'],
+      timeout: 60,
+    };
+    expect(JSON.parse(argv[argv.indexOf('--settings') + 1] ?? '')).toEqual({
+      hooks: { PreToolUse: [{ matcher: '*', hooks: [hook] }] },
+    });
+    expect(env).toEqual({ ...ENV, PARLEY_GATE_TOKEN: 'a-secret' });
+    expect(argv.join(' ')).not.toContain('a-secret');
+  });
+
+  test('claude gets no prompt in a turn that begins with a deferred call', () => {
+    expect(resume('claude', { resumesCall: true }).stdin).toBeNull();
+  });
+
+  test('claude gets the instructions of the workspace in a file', () => {
+    const instructions = { path: '/data/instructions.md', text: 'Be brief.' };
+    const { argv, file } = start('claude', { instructions });
+    expect(argv.slice(-2)).toEqual(['--append-system-prompt-file', '/data/instructions.md']);
+    expect(file).toEqual(instructions);
+  });
+
+  test('claude gets IS_SANDBOX only with full permission as root, which it refuses otherwise', () => {
+    const isRoot = process.getuid?.() === 0;
+    expect(start('claude', { permission: 'full' }).env).toEqual(isRoot ? { ...ENV, IS_SANDBOX: '1' } : ENV);
+    expect(start('claude').env).toEqual(ENV);
   });
 });
 
@@ -440,6 +536,10 @@ describe('rehearsal', () => {
 
 describe('permissions', () => {
   const FLAGS: readonly (readonly [string, Permission, readonly string[]])[] = [
+    ['claude', 'read-only', ['--permission-mode', 'default', '--setting-sources', 'user', '--strict-mcp-config']],
+    ['claude', 'workspace-write', ['--permission-mode', 'default', '--setting-sources', 'user', '--strict-mcp-config']],
+    ['claude', 'workspace-write', ['--allowedTools', 'Edit(./**)']],
+    ['claude', 'full', ['--permission-mode', 'bypassPermissions']],
     ['codex', 'read-only', ['-s', 'read-only']],
     ['codex', 'workspace-write', ['-s', 'workspace-write']],
     ['codex', 'full', ['-s', 'danger-full-access']],
@@ -629,7 +729,7 @@ describe('handles that cannot be right', () => {
     }
   });
 
-  test.each(['codex', 'codex-app-server', 'iflow', 'opencode', 'rehearsal'])(
+  test.each(['claude', 'codex', 'codex-app-server', 'iflow', 'opencode', 'rehearsal'])(
     'a name that somebody gave a session is no session id of %s',
     (engine) => {
       for (const value of ['my-thread', 'fix the tests', 'my_session-1', 'refactoring2026']) {
@@ -667,7 +767,7 @@ describe('handles that cannot be right', () => {
   });
 
   test('an engine that does not exist is refused with the names of those that do', () => {
-    expect(refusalOf(() => findEngine('claude'))).toEqual({ name: 'RequestError', code: 'UNKNOWN_ENGINE' });
-    expect(() => findEngine('claude')).toThrow('codex, codex-app-server, gemini, iflow, opencode, rehearsal');
+    expect(refusalOf(() => findEngine('other'))).toEqual({ name: 'RequestError', code: 'UNKNOWN_ENGINE' });
+    expect(() => findEngine('other')).toThrow('claude, codex, codex-app-server, gemini, iflow, opencode, rehearsal');
   });
 });

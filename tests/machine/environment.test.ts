@@ -33,7 +33,7 @@ const ENV = {
   GOOGLE_CLOUD_PROJECT: 'for gemini',
   IFLOW_API_KEY: 'for iflow',
   OPENCODE_CONFIG: 'for opencode',
-  ANTHROPIC_API_KEY: 'for opencode',
+  ANTHROPIC_API_KEY: 'for claude and opencode',
   CODEX_HOME: '/elsewhere',
   GEMINI_CLI_HOME: '/elsewhere',
 };
@@ -69,6 +69,7 @@ test.each(ENGINES.map(({ name }) => name))(
 );
 
 test.each([
+  ['claude', ['ANTHROPIC_API_KEY']],
   ['codex', ['OPENAI_API_KEY']],
   ['gemini', ['GEMINI_API_KEY', 'GOOGLE_CLOUD_PROJECT']],
   ['iflow', ['IFLOW_API_KEY']],
@@ -81,6 +82,9 @@ test.each([
 });
 
 test.each([
+  ['claude', 'CLAUDE_CONFIG_DIR', '/private/.claude'],
+  ['claude', 'HOME', '/private'],
+  ['claude', 'CLAUDE_CODE_TMPDIR', '/private/tmp'],
   ['codex', 'CODEX_HOME', '/private/.codex'],
   ['gemini', 'GEMINI_CLI_HOME', '/private'],
   ['iflow', 'HOME', '/private'],
@@ -91,6 +95,21 @@ test.each([
 });
 
 test.each([
+  [{}, '/home/ann/.claude'],
+  [{ CLAUDE_CONFIG_DIR: '/config' }, '/config'],
+  [{ CLAUDE_CONFIG_DIR: '/config', CLAUDE_SECURESTORAGE_CONFIG_DIR: '/logins' }, '/logins'],
+  [{ CLAUDE_CONFIG_DIR: '/config', CLAUDE_SECURESTORAGE_CONFIG_DIR: '' }, '/home/ann/.claude'],
+])('claude finds and renews the login where it is, with %j of the user in %s', (env, folder) => {
+  const options = { user: { home: '/home/ann', env }, passthrough: [] };
+  const claude = findEngine('claude');
+  expect(buildEnvironment(claude, { ...options, home: '/private' })).toMatchObject({
+    CLAUDE_SECURESTORAGE_CONFIG_DIR: folder,
+    CLAUDE_CONFIG_DIR: '/private/.claude',
+  });
+  expect(buildEnvironment(claude, { ...options, home: null })).not.toHaveProperty('CLAUDE_SECURESTORAGE_CONFIG_DIR');
+});
+
+test.each([
   [
     'opencode',
     ['OPENCODE_PERMISSION', 'OPENCODE_CONFIG_CONTENT', 'OPENCODE_DB', 'OPENCODE_DISABLE_PROJECT_CONFIG'],
@@ -98,6 +117,11 @@ test.each([
   ],
   ['gemini', ['GEMINI_CLI_TRUST_WORKSPACE', 'GEMINI_CLI_SYSTEM_SETTINGS_PATH', 'GEMINI_CLI_HOME'], 'GEMINI_MODEL'],
   ['codex', ['CODEX_SQLITE_HOME'], 'CODEX_API_KEY'],
+  [
+    'claude',
+    ['CLAUDE_CODE_TMPDIR', 'CLAUDE_CODE_ENTRYPOINT', 'CLAUDE_CODE_SSE_PORT', 'CLAUDECODE'],
+    'CLAUDE_CODE_OAUTH_TOKEN',
+  ],
 ])('%s ignores %j of the user and follows Parley', (name, held, passed) => {
   const userEnv = Object.fromEntries([...held, passed].map((variable) => [variable, 'the user’s']));
   const env = buildEnvironment(findEngine(name), {

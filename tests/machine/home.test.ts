@@ -40,6 +40,14 @@ test.each([
   },
 );
 
+test('claude: the user’s login is not linked, because a renewal would replace the link', async () => {
+  const root = createRoot();
+  const user = { home: join(root, 'user'), env: {} };
+  put(join(user.home, '.claude/.credentials.json'));
+  await prepareHome(findEngine('claude'), { user, home: join(root, 'home'), ...PLAIN });
+  expect(lstatSync(join(root, 'home/.claude/.credentials.json'), { throwIfNoEntry: false })).toBeUndefined();
+});
+
 test('without a login none is linked, and a file that the engine wrote is left alone', async () => {
   const root = createRoot();
   const user = { home: join(root, 'user'), env: { CODEX_HOME: join(root, 'elsewhere') } };
@@ -55,6 +63,7 @@ test('without a login none is linked, and a file that the engine wrote is left a
 });
 
 test.each([
+  ['claude', '.claude/CLAUDE.md', '.claude/CLAUDE.md'],
   ['codex', '.codex/AGENTS.md', '.codex/AGENTS.md'],
   ['gemini', '.gemini/GEMINI.md', '.gemini/GEMINI.md'],
   ['iflow', '.iflow/settings.json', '.iflow/settings.json'],

@@ -23,6 +23,10 @@ const loginBy = (engine: string, env: Record<string, string>, files: Record<stri
 };
 
 test.each([
+  ['claude', { ANTHROPIC_API_KEY: 'k' }, 'ANTHROPIC_API_KEY'],
+  ['claude', { CLAUDE_CODE_OAUTH_TOKEN: 'k' }, 'CLAUDE_CODE_OAUTH_TOKEN'],
+  ['claude', { CLAUDE_CODE_USE_BEDROCK: '1' }, 'CLAUDE_CODE_USE_BEDROCK'],
+  ['claude', { ANTHROPIC_BASE_URL: 'u', ANTHROPIC_MODEL: 'm' }, null],
   ['codex', { CODEX_API_KEY: 'k' }, 'CODEX_API_KEY'],
   ['codex', { OPENAI_API_KEY: 'k' }, 'OPENAI_API_KEY'],
   ['codex', { OPENAI_API_KEY: '' }, null],
@@ -39,6 +43,7 @@ test.each([
 });
 
 test.each([
+  ['claude', '.claude/.credentials.json', '{}', true],
   ['codex', '.codex/auth.json', '{}', true],
   ['gemini', '.gemini/oauth_creds.json', '{}', true],
   ['gemini', '.gemini/google_accounts.json', '{"active":null}', false],
@@ -73,6 +78,14 @@ async function homeFor(engine: string, files: readonly string[]): Promise<string
 }
 
 test.each([
+  [
+    'claude',
+    '.claude',
+    '.claude',
+    ['CLAUDE.md', 'agents/a.md', 'commands/c.md', 'skills/mine/SKILL.md', 'rules/r.md', 'output-styles/o.md'],
+    ['projects/x.jsonl', 'history.jsonl', 'plugins/p.json', '.claude.json', 'settings.local.json'],
+  ],
+  ['claude', '.config/git', '.config/git', ['config', 'ignore'], ['credentials']],
   [
     'codex',
     '.codex',
@@ -171,6 +184,10 @@ const stateOf = (engine: string, files: Record<string, string>, env: Record<stri
 };
 
 test.each([
+  ['claude', { '.claude/settings.json': '{"apiKeyHelper":"/usr/bin/key"}' }, false],
+  ['claude', { '.claude/settings.json': '{"env":{"CLAUDE_CODE_USE_VERTEX":"1"}}' }, false],
+  ['claude', { '.claude/settings.json': '{"env":{"ANTHROPIC_MODEL":"m"}}' }, true],
+  ['claude', { '.claude/settings.json': 'no JSON' }, true],
   ['gemini', { '.gemini/settings.json': '{"security":{"auth":{"selectedType":"vertex-ai"}}} // comment' }, false],
   ['gemini', { '.gemini/settings.json': '{"security":{"auth":{"selectedType":"oauth-personal"}}}' }, true],
   [

@@ -47,6 +47,7 @@ function worldOf({ programs = {}, prints = {}, help = HELP }: World): ProbeDeps 
 const PROGRAMS: Readonly<Record<string, string>> = { 'codex-app-server': 'codex' };
 
 const REAL: readonly (readonly [string, string, string])[] = [
+  ['claude', '2.1.326 (Claude Code)\n', '2.1.326'],
   ['codex', 'codex-cli 0.166.0\n', '0.166.0'],
   ['codex-app-server', 'codex-cli 0.166.0\n', '0.166.0'],
   ['gemini', '0.61.0\n', '0.61.0'],
@@ -126,7 +127,7 @@ test.each(ENGINES.filter(({ probe }) => probe.resume))(
   async ({ name, probe }) => {
     const report = {
       programs: { [probe.binary]: `/bin/${name}` },
-      prints: { [`/bin/${name}`]: `codex-cli ${probe.provedVersion}\n${probe.provedVersion}\n` },
+      prints: { [`/bin/${name}`]: `codex-cli ${probe.provedVersion}\n${probe.provedVersion} (Claude Code)\n` },
     };
     const asked = [`/bin/${name}`, ...(probe.resume?.args ?? [])].join(' ');
     expect(await probeEngine(findEngine(name), worldOf({ ...report, help: 'Usage: it [PROMPT]\n' }))).toMatchObject({
@@ -157,6 +158,9 @@ test('a configured program is asked, and PATH is not searched', async () => {
 
 const PRINTED: readonly (readonly [string, string, string | null])[] = [
   ['codex', 'codex-cli 0.166.0', '0.166.0'],
+  ['claude', '2.1.326 (Claude Code)', '2.1.326'],
+  ['claude', 'Error: claude native binary not installed.\n', null],
+  ['claude', '2.1.326', null],
   ['codex', 'codex-cli 0.166.0-alpha.3\n', '0.166.0-alpha.3'],
   ['codex', 'WARNING: proceeding, even though we could not create PATH aliases\ncodex-cli 0.166.0\n', '0.166.0'],
   ['codex', '0.166.0', null],

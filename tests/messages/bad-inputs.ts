@@ -215,11 +215,12 @@ export const BAD_INPUTS: readonly BadInput[] = [
     value: { nonsense: 1 },
     english:
       'config.json: There is no setting "nonsense". The settings are engines, env_passthrough, ' +
-      'slots, queue_limit, recovery, defaults, silence_notice_sec, workspace_roots, ' +
+      'workspace_instructions, slots, queue_limit, recovery, defaults, silence_notice_sec, workspace_roots, ' +
       'allowed_hosts, public_url, trusted_proxies, max_streams, max_streams_per_token, ' +
       'shutdown_grace_sec, webhooks, sessions, cluster, retention.',
     chinese:
-      'config.json：没有“nonsense”这项设置。可用的设置：engines, env_passthrough, slots, ' +
+      'config.json：没有“nonsense”这项设置。可用的设置：engines, env_passthrough, ' +
+      'workspace_instructions, slots, ' +
       'queue_limit, recovery, defaults, silence_notice_sec, workspace_roots, allowed_hosts, ' +
       'public_url, trusted_proxies, max_streams, max_streams_per_token, shutdown_grace_sec, ' +
       'webhooks, sessions, cluster, retention。',
@@ -319,40 +320,48 @@ export const BAD_INPUTS: readonly BadInput[] = [
     kind: 'setting',
     value: { slots: 0, a: 1, b: 1, c: 1, d: 1, e: 1, f: 1 },
     english:
-      'config.json: There is no setting "a". The settings are engines, env_passthrough, slots, ' +
+      'config.json: There is no setting "a". The settings are engines, env_passthrough, ' +
+      'workspace_instructions, slots, ' +
       'queue_limit, recovery, defaults, silence_notice_sec, workspace_roots, allowed_hosts, ' +
       'public_url, trusted_proxies, max_streams, max_streams_per_token, shutdown_grace_sec, ' +
       'webhooks, sessions, cluster, retention. There is no setting "b". The settings are ' +
-      'engines, env_passthrough, slots, queue_limit, recovery, defaults, silence_notice_sec, ' +
+      'engines, env_passthrough, ' +
+      'workspace_instructions, slots, queue_limit, recovery, defaults, silence_notice_sec, ' +
       'workspace_roots, allowed_hosts, public_url, trusted_proxies, max_streams, ' +
       'max_streams_per_token, shutdown_grace_sec, webhooks, sessions, cluster, retention. ' +
-      'There is no setting "c". The settings are engines, env_passthrough, slots, queue_limit, ' +
+      'There is no setting "c". The settings are engines, env_passthrough, ' +
+      'workspace_instructions, slots, queue_limit, ' +
       'recovery, defaults, silence_notice_sec, workspace_roots, allowed_hosts, public_url, ' +
       'trusted_proxies, max_streams, max_streams_per_token, shutdown_grace_sec, webhooks, ' +
       'sessions, cluster, retention. There is no setting "d". The settings are engines, ' +
-      'env_passthrough, slots, queue_limit, recovery, defaults, silence_notice_sec, ' +
+      'env_passthrough, ' +
+      'workspace_instructions, slots, queue_limit, recovery, defaults, silence_notice_sec, ' +
       'workspace_roots, allowed_hosts, public_url, trusted_proxies, max_streams, ' +
       'max_streams_per_token, shutdown_grace_sec, webhooks, sessions, cluster, retention. ' +
-      'There is no setting "e". The settings are engines, env_passthrough, slots, queue_limit, ' +
+      'There is no setting "e". The settings are engines, env_passthrough, ' +
+      'workspace_instructions, slots, queue_limit, ' +
       'recovery, defaults, silence_notice_sec, workspace_roots, allowed_hosts, public_url, ' +
       'trusted_proxies, max_streams, max_streams_per_token, shutdown_grace_sec, webhooks, ' +
       'sessions, cluster, retention. And 2 more; list them all: parley config check',
     chinese:
-      'config.json：没有“a”这项设置。可用的设置：engines, env_passthrough, slots, queue_limit, ' +
+      'config.json：没有“a”这项设置。可用的设置：engines, env_passthrough, ' +
+      'workspace_instructions, slots, queue_limit, ' +
       'recovery, defaults, silence_notice_sec, workspace_roots, allowed_hosts, public_url, ' +
       'trusted_proxies, max_streams, max_streams_per_token, shutdown_grace_sec, webhooks, ' +
       'sessions, cluster, retention。没有“b”这项设置。可用的设置：engines, env_passthrough, ' +
-      'slots, queue_limit, recovery, defaults, silence_notice_sec, workspace_roots, ' +
+      'workspace_instructions, slots, queue_limit, recovery, defaults, silence_notice_sec, workspace_roots, ' +
       'allowed_hosts, public_url, trusted_proxies, max_streams, max_streams_per_token, ' +
       'shutdown_grace_sec, webhooks, sessions, cluster, retention。没有“c”这项设置。' +
-      '可用的设置：engines, env_passthrough, slots, queue_limit, recovery, defaults, ' +
+      '可用的设置：engines, env_passthrough, ' +
+      'workspace_instructions, slots, queue_limit, recovery, defaults, ' +
       'silence_notice_sec, workspace_roots, allowed_hosts, public_url, trusted_proxies, ' +
       'max_streams, max_streams_per_token, shutdown_grace_sec, webhooks, sessions, cluster, ' +
-      'retention。没有“d”这项设置。可用的设置：engines, env_passthrough, slots, queue_limit, ' +
+      'retention。没有“d”这项设置。可用的设置：engines, env_passthrough, ' +
+      'workspace_instructions, slots, queue_limit, ' +
       'recovery, defaults, silence_notice_sec, workspace_roots, allowed_hosts, public_url, ' +
       'trusted_proxies, max_streams, max_streams_per_token, shutdown_grace_sec, webhooks, ' +
       'sessions, cluster, retention。没有“e”这项设置。可用的设置：engines, env_passthrough, ' +
-      'slots, queue_limit, recovery, defaults, silence_notice_sec, workspace_roots, ' +
+      'workspace_instructions, slots, queue_limit, recovery, defaults, silence_notice_sec, workspace_roots, ' +
       'allowed_hosts, public_url, trusted_proxies, max_streams, max_streams_per_token, ' +
       'shutdown_grace_sec, webhooks, sessions, cluster, retention。另有 2 个问题；全部列出：' +
       'parley config check',

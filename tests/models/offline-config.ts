@@ -18,10 +18,21 @@ export interface Offline {
   readonly env: Readonly<Record<string, string>>;
 }
 
+export const CLAUDE_MODEL = 'claude-opus-5-5';
 // A slug that Codex knows: other names cause a warning and no patch tool.
 export const CODEX_MODEL = 'gpt-5.5';
 export const GEMINI_MODEL = 'gemini-2.5-flash';
 export const OPENCODE_MODEL = 'scripted/scripted-model';
+
+function claudeEnv(modelUrl: string): Record<string, string> {
+  return { ANTHROPIC_BASE_URL: modelUrl, ANTHROPIC_API_KEY: 'dummy' };
+}
+
+function buildClaudeMcp(mcp?: McpServer): string {
+  const [command, ...args] = mcp?.command ?? [''];
+  const server = { type: 'stdio', command, args, env: mcp?.env ?? {}, alwaysLoad: true };
+  return JSON.stringify({ mcpServers: mcp ? { [mcp.name]: server } : {} });
+}
 
 function codexLines(modelUrl: string): string[] {
   return [
@@ -121,6 +132,17 @@ function buildOpencodeConfig(modelUrl: string, mcp?: McpServer): string {
 
 // The same places as in Parley's private homes (`home.ts` of each engine).
 const OFFLINE = {
+  claude: (home, modelUrl, mcp) => ({
+    files: { '.claude/settings.json': '{}', 'mcp.json': buildClaudeMcp(mcp) },
+    env: {
+      ...claudeEnv(modelUrl),
+      CLAUDE_CONFIG_DIR: join(home, '.claude'),
+      CLAUDE_CODE_TMPDIR: join(home, 'tmp'),
+      DISABLE_AUTOUPDATER: '1',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      CLAUDE_CODE_MAX_RETRIES: '1',
+    },
+  }),
   codex: (home, modelUrl, mcp) => ({
     files: { '.codex/config.toml': buildCodexConfig(modelUrl, mcp) },
     env: { CODEX_HOME: join(home, '.codex'), SCRIPTED_API_KEY: 'dummy' },
@@ -154,6 +176,7 @@ export type RealEngine = keyof typeof OFFLINE;
 
 // By path under the home of the user.
 export const PERSON: Record<RealEngine, (modelUrl: string) => Offline> = {
+  claude: (modelUrl) => ({ files: { '.claude/settings.json': '{}' }, env: claudeEnv(modelUrl) }),
   codex: (modelUrl) => ({
     files: { '.codex/config.toml': `${codexLines(modelUrl).join('\n')}\n` },
     env: { SCRIPTED_API_KEY: 'dummy' },

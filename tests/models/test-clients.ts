@@ -1,5 +1,6 @@
 // Clients of the scripted models: for each protocol, one that sends a conversation and reads the response.
 import { isObject, parseJson, type Json, type JsonObject } from '../../src/kernel/json.js';
+import { startClaudeModel } from './claude-model.js';
 import { startCodexModel } from './codex-model.js';
 import { startGeminiModel } from './gemini-model.js';
 import type { ModelServer } from './model-server.js';
@@ -191,7 +192,48 @@ const opencode: Protocol = {
   declined: '"finish_reason":"content_filter"',
 };
 
-export const CLIENTS: readonly Client[] = [codex, gemini, opencode].map(toClient);
+function claudeText({ content_block: block, delta }: JsonObject): string {
+  if (isObject(block)) return block.type === 'text' ? '\n' : '';
+  return isObject(delta) && typeof delta.text === 'string' ? delta.text : '';
+}
+
+const claude: Protocol = {
+  name: 'Claude Code',
+  start: startClaudeModel,
+  path: '/v1/messages?beta=true',
+  buildBody: (messages, tools) => ({ messages: [...messages], tools: [...tools], stream: true }),
+  askTool: { name: 'mcp__desk__ask_human' },
+  read(frames) {
+    const deltas = frames.filter(({ type }) => type === 'content_block_delta').map(({ delta }) => delta as JsonObject);
+    const starts = frames.map(({ content_block: block }) => block).filter(isObject);
+    const inputs = deltas.flatMap(({ partial_json: json }) => (typeof json === 'string' ? [json] : []));
+    return {
+      // Each message is a block of its own.
+      text: frames.map(claudeText).join('').trimStart(),
+      pieces: deltas.filter(({ type }) => type === 'text_delta').length,
+      calls: starts
+        .filter(({ type }) => type === 'tool_use')
+        .map(({ name }, index) => ({ name: String(name), input: parseJson(inputs[index] ?? '') ?? null })),
+      ended: frames.at(-1)?.type === 'message_stop',
+    };
+  },
+  user: (text) => ({ role: 'user', content: [{ type: 'text', text }] }),
+  assistant: (text) => ({ role: 'assistant', content: [{ type: 'text', text }] }),
+  exchange: ({ calls }) =>
+    calls.flatMap(({ name, input }): Json[] => [
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name, input }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' }] },
+    ]),
+  context: [{ role: 'user', content: '<system-reminder>\nRules [[answer no]]\n</system-reminder>\n' }],
+  calls: {
+    shell: (command) => ({ name: 'Bash', input: { command, description: 'Runs a scripted command' } }),
+    write: (name) => ({ name: 'Write', input: { file_path: name, content: `${name}\n` } }),
+    ask: (input) => ({ name: 'mcp__desk__ask_human', input }),
+  },
+  declined: '"stop_reason":"refusal"',
+};
+
+export const CLIENTS: readonly Client[] = [claude, codex, gemini, opencode].map(toClient);
 
 function toClient(protocol: Protocol): Client {
   async function request(

@@ -28,7 +28,10 @@ test('settings: none is the default, known ones are taken, anything else is refu
     ['[]', /The config cannot be an empty list: it takes an object/],
     ['null', /The config cannot be null: it takes an object/],
     ['{"slot":1}', /There is no setting "slot"\. Did you mean "slots"\?/],
-    ['{"toString":1}', /There is no setting "toString"\. The settings are engines, env_passthrough, slots, /],
+    [
+      '{"toString":1}',
+      /There is no setting "toString"\. The settings are engines, env_passthrough, workspace_instructions, slots, /,
+    ],
     ['{"slots":0}', /slots cannot be 0: the least is 1/],
     ['{"slots":"many"}', /slots cannot be "many": it takes a whole number\./],
     ['{"slots":1.5}', /slots cannot be 1.5: it takes a whole number\./],

@@ -58,8 +58,8 @@ test('an engine that does not exist is refused, and the name that was probably m
     write({ [name]: { bin: '/x' } });
     expect(() => readSettings(root)).toThrow(`there is no engine "${name}". Did you mean "${proposed}"?`);
   }
-  write({ claude: { bin: '/x' } });
-  expect(() => readSettings(root)).toThrow(/there is no engine "claude"\. The engines are codex, /);
+  write({ other: { bin: '/x' } });
+  expect(() => readSettings(root)).toThrow(/there is no engine "other"\. The engines are claude, codex, /);
   write({ codex: { bin: '/x' }, 'codex-app-server': {} });
   expect(readSettings(root).engines).toEqual({ codex: { bin: '/x' }, 'codex-app-server': {} });
 });

@@ -44,7 +44,7 @@ export const HELP = {
     summary: 'start an agent',
     description:
       'Start an agent in the current folder and watch it. The run continues even if this terminal is closed.',
-    engine: 'codex, codex-app-server, gemini, opencode, iflow or rehearsal',
+    engine: 'claude, codex, codex-app-server, gemini, opencode, iflow or rehearsal',
     prompt: 'the task; - reads it from stdin',
     interactive: 'let the agent ask you questions (default in a terminal, unless defaults.mode is set)',
     auto: 'run unattended (default without a terminal, unless defaults.mode is set)',
@@ -170,7 +170,7 @@ export const HELP = {
     description:
       "Convert an engine's recorded output to events: reads stdout of the engine on stdin, prints one JSON event " +
       'per line.',
-    engine: 'engine that printed it: codex, codex-app-server, gemini, iflow, opencode or rehearsal (required)',
+    engine: 'engine that printed it: claude, codex, codex-app-server, gemini, iflow, opencode or rehearsal (required)',
     stderr: "file with the engine's stderr, if it was recorded",
     exit: 'how the process ended: an exit code or a signal name',
     mode: 'judge as an interactive or an auto run',

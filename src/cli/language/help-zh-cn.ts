@@ -36,7 +36,7 @@ export const HELP: Texts['help'] = {
   run: {
     summary: '启动智能体',
     description: '在当前文件夹启动智能体并跟踪输出。关闭终端后运行也会继续。',
-    engine: 'codex、codex-app-server、gemini、opencode、iflow 或 rehearsal',
+    engine: 'claude、codex、codex-app-server、gemini、opencode、iflow 或 rehearsal',
     prompt: '任务描述；- 表示从 stdin 读取',
     interactive: '允许智能体向你提问（终端中的默认方式，除非设置了 defaults.mode）',
     auto: '无人值守运行（非终端时的默认方式，除非设置了 defaults.mode）',
@@ -153,7 +153,7 @@ export const HELP: Texts['help'] = {
   parse: {
     summary: '解析录制的引擎输出',
     description: '把录制的引擎输出转换为事件：从 stdin 读取引擎的 stdout，每行输出一个 JSON 事件。',
-    engine: '输出来自哪个引擎：codex、codex-app-server、gemini、iflow、opencode 或 rehearsal（必需）',
+    engine: '输出来自哪个引擎：claude、codex、codex-app-server、gemini、iflow、opencode 或 rehearsal（必需）',
     stderr: '录制的引擎 stderr 文件（如果有）',
     exit: '进程如何结束：退出码或信号名',
     mode: '按交互运行还是自动运行判定',

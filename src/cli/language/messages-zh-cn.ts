@@ -170,6 +170,7 @@ const POST_ZH: Translated<typeof POST_TEXTS> = {
 const ENGINES_ZH: Readonly<Record<string, string>> = {
   'install.iflow': 'iFlow CLI 已停止分发；请用 PARLEY_IFLOW_BIN 指定已安装的程序',
   'install.rehearsal': '随 Parley 提供，由 npm run build 生成',
+  'login.claude': '启动一次 claude 并登录，或设置 ANTHROPIC_API_KEY',
   'login.codex': 'codex login，或设置 CODEX_API_KEY',
   'login.codex-app-server': 'codex login，或设置 CODEX_API_KEY',
   'login.gemini': '启动一次 gemini 并登录，或设置 GEMINI_API_KEY',

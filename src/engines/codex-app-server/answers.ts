@@ -1,16 +1,7 @@
 // Turns a person's answer into the result that the server waits for or, if the process that asked has exited, into a
 // prompt for the agent. Any JSON is an answer to a question, but an approval accepts only one of the four decisions.
-import { createHash } from 'node:crypto';
 import { invariant } from '../../kernel/invariant.js';
-import {
-  asObject,
-  asString,
-  canonicalText,
-  clipDepth,
-  isObject,
-  type Json,
-  type JsonObject,
-} from '../../kernel/json.js';
+import { asObject, asString, clipDepth, isObject, type Json, type JsonObject } from '../../kernel/json.js';
 import type { NativeRequest } from '../native-request.js';
 import {
   COMMAND_APPROVAL,
@@ -157,11 +148,6 @@ export function describeAnswer(question: JsonObject, response: Json): string {
         : 'Do not do it. Go on without it.',
     CUT_OFF,
   ].join('\n');
-}
-
-// What a decision is bound to: the action, and the permission with which the agent runs.
-export function actionDigest(action: JsonObject, sandbox: string): string {
-  return createHash('sha256').update(canonicalText({ action, sandbox })).digest('hex');
 }
 
 // Whether a decision may be used for the same action in another process. Only if the action is fully described: not for

@@ -6,6 +6,7 @@ import { ASK_TOOL } from '../../ask/ask-tool.js';
 import type { RequestMessage } from '../../jsonrpc/read-message.js';
 import { asObject, asString, isDeeperThan, type Json, type JsonObject } from '../../kernel/json.js';
 import { buildApproval, parseQuestion, type Question } from '../../run/interaction.js';
+import { joinLines, labelled, oneLine, quoted } from '../approval-text.js';
 import type { NativeRequest } from '../native-request.js';
 import type { ReaderMemory } from '../turn-parser.js';
 import { buildForm } from './elicitation-form.js';
@@ -185,38 +186,9 @@ export function readInputQuestions({ questions }: JsonObject): InputQuestion[] {
   return read;
 }
 
-// The position after a line end; join puts a \n back.
-const LINE_END = /\n|(?<=\r)(?!\n)|(?<=[\u2028\u2029])/;
-
 // JSON has null for missing values.
 function withoutNull(members: Readonly<Record<string, Json | undefined>>): JsonObject {
   return Object.fromEntries(
     Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined && member[1] !== null),
   );
-}
-
-// Quotes text from the engine: every line starts with a mark, so no line looks like ours, whichever characters a reader
-// treats as a line end. No character is dropped; views name the invisible ones.
-function quoted(value: Json | undefined): string | null {
-  if (value === undefined || value === null || value === '') return null;
-  return (typeof value === 'string' ? value : JSON.stringify(value))
-    .split(LINE_END)
-    .map((line) => `  | ${line}`)
-    .join('\n');
-}
-
-function labelled(label: string, value: Json | undefined): string | null {
-  const text = quoted(value);
-  return text === null ? null : `${label}\n${text}`;
-}
-
-// A name that contains a line end is written as JSON: no part of it looks like a line of ours, and nothing of it is
-// lost.
-function oneLine(text: string): string {
-  if (!/[\n\r\u2028\u2029]/.test(text)) return text;
-  return JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
-}
-
-function joinLines(...lines: readonly (string | null)[]): string {
-  return lines.filter((line) => line !== null && line !== '').join('\n');
 }

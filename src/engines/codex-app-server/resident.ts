@@ -1,7 +1,8 @@
 // The rules of `codex app-server` as a resident engine.
 import { SANDBOX } from '../codex/command.js';
+import { actionDigest } from '../action-digest.js';
 import type { ResidentRules } from '../resident.js';
-import { actionDigest, buildAnswer, carriesOver, describeAnswer } from './answers.js';
+import { buildAnswer, carriesOver, describeAnswer } from './answers.js';
 import { COMMAND_APPROVAL, FILE_CHANGE_APPROVAL } from './requests.js';
 
 export const codexAppServerResident: ResidentRules = {

@@ -34,8 +34,14 @@ export function buildEnvironment(
   // together with the home.
   return {
     ...Object.fromEntries(passed),
-    ...(home === null ? {} : { TMPDIR: temporaryFolder(home), ...engine.home.environment(home) }),
+    ...(home === null
+      ? {}
+      : { TMPDIR: temporaryFolder(home), ...engine.home.environment(home), ...loginFolder(engine, user) }),
   };
+}
+
+function loginFolder({ home: { loginFolder: rule } }: Pick<Engine, 'home'>, user: User): Record<string, string> {
+  return rule ? { [rule.variable]: rule.of(user) } : {};
 }
 
 export function temporaryFolder(home: string): string {

@@ -1,5 +1,6 @@
-// Prepares a private home for a turn. The user's login is linked, never copied and never printed, so a login that the
-// engine renews is renewed for the user too. Settings are copied, so changes by the engine stay in the home.
+// Prepares a private home for a turn. The user's login is linked or used where it is, never copied and never printed,
+// so a login that the engine renews is renewed for the user too. Settings are copied, so changes by the engine stay in
+// the home.
 import { phrase } from '../../messages/phrase.js';
 import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -22,7 +23,7 @@ export async function prepareHome({ home: rules }: Engine, needs: HomeNeeds): Pr
   const { user, home, resumed } = needs;
   for (const folder of [home, temporaryFolder(home), ...Object.values(rules.environment(home))])
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-  linkFiles([...rules.logins(user), ...(rules.linked?.(user) ?? [])], home);
+  linkFiles([...(rules.loginFolder ? [] : rules.logins(user)), ...(rules.linked?.(user) ?? [])], home);
   copyFiles(rules.settings(user), home);
   if (rules.turnFile) await writeTurnFile(rules.turnFile, needs);
   if (rules.mend && resumed) for (const path of await sessionFiles(resumed)) await repair(path, rules.mend);

@@ -27,9 +27,9 @@ const REFUSED: readonly Mistake[] = [
   ],
   [
     'an unknown engine',
-    ['run', 'claude', 'hi'],
+    ['run', 'cursor', 'hi'],
     2,
-    /The engines are codex, codex-app-server, gemini, iflow, opencode, rehearsal\.\n {2}parley doctor/,
+    /The engines are claude, codex, codex-app-server, gemini, iflow, opencode, rehearsal\.\n {2}parley doctor/,
   ],
   [
     'a folder that is not there',
@@ -93,7 +93,7 @@ const REFUSED: readonly Mistake[] = [
   ['a count that is none', ['ls', '-n', 'many'], 2, 'Give a whole number.'],
   ['verify without a run', ['verify'], 2, 'Name a run or give --all, not both.'],
   ['a shell that is not known', ['completion', 'tcsh'], 2, 'The shells are bash, zsh, fish.'],
-  ['a recording without an engine', ['parse'], 2, 'Name the engine that printed the output: --engine codex|'],
+  ['a recording without an engine', ['parse'], 2, 'Name the engine that printed the output: --engine claude|'],
   ['the worker by hand', ['work'], 2, 'not by hand'],
 ];
 

@@ -1,0 +1,22 @@
+// Whether a shell command only seems to read files of its folder, so that nobody has to be asked about it. A guess for
+// comfort, not a check: Claude Code checks such a command itself and denies it if it does more.
+
+const READERS = new Set(
+  [
+    'basename cat cd column comm cut date diff dirname du echo file find fold grep egrep fgrep head id jq ls md5sum',
+    'nl od pwd readlink realpath rg sed seq sha1sum sha256sum sort stat strings tac tail test tr tree true uname uniq',
+    'wc which whoami',
+  ].flatMap((line) => line.split(' ')),
+);
+const GIT = new Set(['blame', 'branch', 'describe', 'diff', 'log', 'ls-files', 'rev-parse', 'show', 'status']);
+// Redirection, substitution, background commands, variables, and options that write or run something.
+const WRITES = /[>`$\\]|<\(|(?<!&)&(?!&)|\s-(?:i|exec|execdir|delete|ok|o|fprint\w*)\b|--(?:output|in-place)/;
+const OUTSIDE = /(?:^|[\s="'])(?:~|\/(?!\/)|\.\.(?:\/|\s|$))/;
+
+export function looksReadOnly(command: string): boolean {
+  if (command.trim() === '' || WRITES.test(command) || OUTSIDE.test(command)) return false;
+  return command.split(/\|\||&&|[|;\n]/).every((part) => {
+    const [name = '', next = ''] = part.trim().split(/\s+/);
+    return name === 'git' ? GIT.has(next) : READERS.has(name);
+  });
+}
