@@ -207,9 +207,6 @@ test('a process that reads meanwhile sees the same journal before and after', as
   await reader.close();
 });
 
-const rowsOf = (run: number, protocols = "'rasp', 'fcmp'") =>
-  query(`SELECT * FROM segments WHERE run_id = '${idOf(run)}' AND protocol IN (${protocols}) ORDER BY seq_from`);
-
 describe('damaged segments', () => {
   const CASES = [
     ['a body that is cut off', `UPDATE segments SET body = substr(body, 1, length(body) - 3), packed = 0`],
