@@ -2,7 +2,7 @@
 // for the earliest deadline. It keeps no state of its own, so a crash of the process loses no work.
 import type { Clock } from '../kernel/clock.js';
 import { damageIn, unlessDamaged } from '../kernel/stored-json.js';
-import { yieldToOthers } from '../kernel/yield-to-others.js';
+import { yieldToOthers } from '../process/yield-to-others.js';
 import { Alarm, ClockAlarm, type Timers } from '../process/timers.js';
 import type { Ownership } from '../ownership/ownership.js';
 import type { InteractionRecord, Store } from '../store/store.js';

@@ -2,7 +2,7 @@
 // next one. Damaged parts of the journal are left out and listed.
 import { DamagedDataError, damageIn, readStoredJson } from '../kernel/stored-json.js';
 import { charsIn, explainLine, readReadable, viewPiece, type DamagedPiece } from '../journal/read-readable.js';
-import { yieldToOthers } from '../kernel/yield-to-others.js';
+import { yieldToOthers } from '../process/yield-to-others.js';
 import type { Protocol, ReadRange, Store } from '../store/store.js';
 
 // The limits of one read, which takes one event-loop tick.

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { forceOf } from '../../commands/force-of.js';
 import type { CreateRunRequest } from '../../commands/create-request.js';
 import { unlessDamaged } from '../../kernel/stored-json.js';
-import { inGroups } from '../../kernel/yield-to-others.js';
+import { inGroups } from '../../process/yield-to-others.js';
 import { listReadable } from '../../journal/every-run.js';
 import { loadReadableSummary, salvageRun } from '../../journal/load-run.js';
 import { runFolder } from '../../journal/run-folder.js';

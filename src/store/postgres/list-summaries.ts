@@ -1,7 +1,7 @@
 // Reads short forms of runs and questions from PostgreSQL: large columns stay in the database until their short form is
 // needed.
 import { unlessDamaged } from '../../kernel/stored-json.js';
-import { inGroups } from '../../kernel/yield-to-others.js';
+import { inGroups } from '../../process/yield-to-others.js';
 import type { PendingFilter, RunFilter } from '../store.js';
 import type { InteractionSummary, RunSummary, SummaryReader } from '../summary-reader.js';
 import {

@@ -2,7 +2,7 @@
 // in proportion to its size: rows are read in groups of bounded size and number, and other work runs between the
 // groups.
 import { unlessDamaged } from '../../kernel/stored-json.js';
-import { yieldToOthers } from '../../kernel/yield-to-others.js';
+import { yieldToOthers } from '../../process/yield-to-others.js';
 import type { PendingFilter, RunFilter } from '../store.js';
 import type { InteractionSummary, RunSummary, SummaryReader } from '../summary-reader.js';
 import {
