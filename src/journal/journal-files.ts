@@ -20,7 +20,11 @@ import { makeFolder, runFolder } from './run-folder.js';
 const PAGE_BYTES = 512 * 1024;
 // Lines are collected while a turn prints: opening files for every few lines of many turns would cost more than storing
 // them.
-const GATHER_MS = 1000;
+const GATHER_MS = 500;
+// Then the runs are appended to their files in steps: all at once, they would keep the disk busy, and commits of other
+// work would wait for it.
+const STEPS = 50;
+const STEP_MS = 10;
 const GATHER_BYTES = 256 * 1024;
 // The pause between attempts to repair files that could not be written.
 const REPAIR_MS = 10_000;
@@ -120,18 +124,23 @@ export class JournalFiles {
     // Copies, because the bytes of a commit are valid only during this call.
     gathered.rasp.push(Buffer.from(gathered.rasp.pop() ?? rasp.bytes));
     if (fcmp) gathered.fcmp.push(Buffer.from(gathered.fcmp.pop() ?? fcmp.bytes));
-    if (!this.#gathering.isSet) this.#gathering.set(GATHER_MS, () => void this.#appendEach());
+    if (!this.#gathering.isSet) this.#gathering.set(GATHER_MS, () => this.#appendAll());
   }
 
-  // Appends run by run and yields to other work in between, because there may be hundreds of runs.
-  async #appendEach(): Promise<void> {
-    // A snapshot: a run that commits again in the meantime is collected for the next round.
+  // A run that commits again in the meantime is collected for the next round.
+  #appendAll(): void {
     const due = [...this.#gathered.keys()];
-    for (const runId of due) {
+    this.#appendPart(due, Math.ceil(due.length / STEPS));
+  }
+
+  #appendPart(due: readonly string[], size: number): void {
+    for (const runId of due.slice(0, size)) {
       const gathered = this.#gathered.get(runId);
       if (gathered) this.#append(runId, gathered);
-      await new Promise((resolve) => setImmediate(resolve));
     }
+    const rest = due.slice(size);
+    if (rest.length > 0) this.#gathering.set(STEP_MS, () => this.#appendPart(rest, size));
+    else if (this.#gathered.size > 0) this.#gathering.set(GATHER_MS, () => this.#appendAll());
   }
 
   // Appends committed lines that are not in the files yet.

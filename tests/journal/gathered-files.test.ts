@@ -43,7 +43,7 @@ test('output of a turn is batched briefly; a new state of the run and the end of
   const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, () => {});
   let run = await createRun();
   expect(countLines(run.run_id)).toBe(2);
-  for (let seq = 3; seq < 13; seq += 1) run = await store(run, { journal: flush(seq, 1, null, T0 + seq) });
+  for (let seq = 3; seq < 13; seq += 1) run = await store(run, { journal: flush(seq, 1, null, T0 + 10 * seq) });
   expect(countLines(run.run_id)).toBe(2);
   timers.advance(1000);
   expect(countLines(run.run_id)).toBe(12);
@@ -86,21 +86,31 @@ test('a run that is deleted leaves nothing that was gathered', async () => {
   expect(existsSync(join(dir, 'runs', run.run_id))).toBe(false);
 });
 
-test('the files of many runs are written one after the other, and other work runs in between', async () => {
+test('the files of many runs are written in steps, and lines that come meanwhile with the next round', async () => {
   const alarms: (() => void)[] = [];
   const files = new JournalFiles(
     { store: data.store, timers: { set: (_ms, fire) => (alarms.push(fire), () => {}) }, dataDir: dir },
     () => {},
   );
   const runs = [await createRun(1), await createRun(2), await createRun(3)];
-  for (const run of runs) await store(run, { journal: flush(3, 1, null, T0 + 10) });
+  const print = (seq: number) =>
+    Promise.all(
+      runs.map(async (run, index) => (runs[index] = await store(run, { journal: flush(seq, 1, null, T0 + 10 * seq) }))),
+    );
+  await print(3);
   const counts = () => runs.map(({ run_id: id }) => countLines(id));
+  const next = (): number[] => {
+    alarms.shift()?.();
+    return counts();
+  };
   expect([counts(), alarms.length]).toEqual([[2, 2, 2], 1]);
-  alarms[0]?.();
-  expect(counts()).toEqual([3, 2, 2]);
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(counts()).toEqual([3, 3, 2]);
-  await expect.poll(counts).toEqual([3, 3, 3]);
+  expect(next()).toEqual([3, 2, 2]);
+  await print(4);
+  expect(next()).toEqual([3, 4, 2]);
+  expect(next()).toEqual([3, 4, 4]);
+  expect(alarms).toHaveLength(1);
+  expect(next()).toEqual([4, 4, 4]);
+  expect(alarms).toEqual([]);
   await files.close();
 });
 

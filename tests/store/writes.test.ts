@@ -204,6 +204,31 @@ test('a write that must be alone shares its transaction with no other', async ()
   expect(commits()).toBe(4);
 });
 
+test('urgent writes and others take turns, each kind in its order, and no transaction has both', async () => {
+  const writes = new Writes(db);
+  const order: string[] = [];
+  const add = (name: string, options: { readonly bytes?: number; readonly urgent?: boolean }) =>
+    writes.add(
+      () => order.push(name),
+      () => order.push('|'),
+      options,
+    );
+  const large = 900_000;
+  const first = [add('a', { bytes: large }), add('b', { bytes: large }), add('c', { bytes: large })];
+  const urgent = [add('1', { urgent: true }), add('2', { urgent: true }), add('3', { urgent: true, bytes: 2_000_000 })];
+  await urgent[1];
+  // Requested after the others, and before them again.
+  urgent.push(add('4', { urgent: true }));
+  await Promise.all([...first, ...urgent]);
+  expect(order.join(' ')).toBe('1 2 | | a | 3 | b | 4 | c |');
+  expect(commits()).toBe(6);
+  // At the end nothing waits for a turn.
+  const last = [add('d', {}), add('5', { urgent: true })];
+  writes.drain();
+  await Promise.all(last);
+  expect(order.slice(-4)).toEqual(['5', '|', 'd', '|']);
+});
+
 test('after a transaction failed, a small flush is checked against the row as it is stored', async () => {
   const store = new SqliteStore(db, loadGroups(db));
   const { run } = (await store.createRun(newRun(1))) as { run: RunRecord };
@@ -211,14 +236,14 @@ test('after a transaction failed, a small flush is checked against the row as it
     store.append(
       change({ ...run, status }, { journal: flush(run.heads.rasp_seq + 1, 1, null, T0 + 1_000_000), set: {} }),
     );
-  // The first transaction starts the turn and has a flush of it. Then each is tried alone.
-  failing = ['COMMIT', 'BEGIN IMMEDIATE'];
+  failing = ['COMMIT'];
+  // The flush is urgent, so its transaction is the one that fails.
   const [started, flushed] = await Promise.allSettled([
     store.append(change(run, { set: { status: 'running' } })),
-    small('running'),
+    small('queued'),
   ]);
-  expect(started).toMatchObject({ status: 'rejected', reason: { message: 'disk full: BEGIN IMMEDIATE' } });
-  expect(flushed).toMatchObject({ value: { committed: false, reason: 'status' } });
-  expect(await small('queued')).toMatchObject({ committed: true });
-  expect((await store.loadRun('run_0001'))?.status).toBe('queued');
+  expect(flushed).toMatchObject({ status: 'rejected', reason: { message: 'disk full: COMMIT' } });
+  expect(started).toMatchObject({ value: { committed: true } });
+  expect(await small('queued')).toMatchObject({ committed: false, reason: 'status' });
+  expect((await store.loadRun('run_0001'))?.status).toBe('running');
 });

@@ -223,7 +223,7 @@ export class SqliteStore implements Store {
         if (committed) this.#tell({ run_id: runId, journal: lines, status: reached, origin: 'here', ms });
         this.#mergeSoon();
       },
-      { bytes: sizeOf(lines) },
+      { bytes: sizeOf(lines), urgent: true },
     );
   }
 
