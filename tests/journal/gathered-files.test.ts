@@ -43,7 +43,7 @@ test('output of a turn is batched briefly; a new state of the run and the end of
   const files = new JournalFiles({ store: data.store, timers, dataDir: dir }, () => {});
   let run = await createRun();
   expect(countLines(run.run_id)).toBe(2);
-  for (let seq = 3; seq < 13; seq += 1) run = await store(run, { journal: flush(seq, 1, null, T0 + 10 * seq) });
+  for (let seq = 3; seq < 13; seq += 1) run = await store(run, { journal: flush(seq, 1, null, T0 + seq) });
   expect(countLines(run.run_id)).toBe(2);
   timers.advance(1000);
   expect(countLines(run.run_id)).toBe(12);
