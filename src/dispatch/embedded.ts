@@ -56,13 +56,15 @@ export class EmbeddedDispatch implements Dispatch {
     this.#slots = slots;
   }
 
-  // All calls of one event-loop tick start one pass. Otherwise the timers of many resting questions, which expire
-  // together, would start a pass each.
+  // At most one pass starts in an event-loop tick. Otherwise the timers of many resting questions, which expire together,
+  // would start a pass each.
   wake(): void {
-    this.#next ??= this.#pass.then(yieldToOthers).then(() => {
-      this.#next = null;
-      return this.#runPass();
-    });
+    this.#next ??= this.#pass
+      .then(() => {
+        this.#next = null;
+        return this.#runPass();
+      })
+      .then(yieldToOthers);
     this.#pass = this.#next;
   }
 

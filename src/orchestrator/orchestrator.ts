@@ -145,8 +145,13 @@ export class Orchestrator {
   }
 
   async reply(runId: string, reply: Reply, actor: Actor | null = null): Promise<RunRecord> {
-    this.#refuseRecovering(runId);
-    return this.#change(() => replyToRun(this.#deps, runId, { reply, actor }));
+    // A repeated reply returns its run, even while that is recovering.
+    return this.#change(() =>
+      replyToRun(this.#deps, runId, { reply, actor }).catch((error: unknown) => {
+        this.#refuseRecovering(runId);
+        throw error;
+      }),
+    );
   }
 
   // Creates a run that continues the session of an ended run.
@@ -238,7 +243,7 @@ export class Orchestrator {
     const stopped = () => this.#closing.signal.aborted;
     const { recovery } = this.#peers;
     for (const work of [
-      () => recoverInterrupted(recovery).finally(() => this.#wake()),
+      () => recoverInterrupted(recovery, () => this.#wake()),
       () => recoverWaitingRuns(recovery),
       () => this.#files.repair(stopped),
     ])

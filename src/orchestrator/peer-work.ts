@@ -44,6 +44,8 @@ export class PeerWork {
   readonly #ending = new Map<string, Promise<void>>();
   readonly #leftovers: Leftovers;
   readonly #recovering = new Set<string>();
+  // Cancel requests for orphans, until they are carried out.
+  readonly #cancels = new Map<string, Actor | undefined>();
   #isWriting = false;
 
   constructor(options: PeerWorkOptions) {
@@ -68,6 +70,7 @@ export class PeerWork {
       journalFiles,
       isRunHere: (runId) => controls.has(runId),
       recovering: this.#recovering,
+      cancels: this.#cancels,
       exclusively: (runId, work) => this.#exclusively(runId, work),
       signal: this.#closing.signal,
       onFailure,
@@ -140,8 +143,10 @@ export class PeerWork {
     this.#works.add(over);
   }
 
-  #notice({ run_id: runId, origin, deleted }: Committed): void {
+  #notice({ run_id: runId, origin, deleted, status }: Committed): void {
     const { controls, residents } = this.#options;
+    // Readers of the same commit must not see an ended run as recovering.
+    if (deleted || (status !== undefined && status !== 'running')) this.#recovering.delete(runId);
     if (deleted) return this.#work(runId, () => this.#leftovers.remove());
     if (origin === 'elsewhere' && (controls.has(runId) || residents.has(runId)))
       this.#work(runId, () => this.#check(runId));

@@ -46,6 +46,8 @@ export interface RecoveryWork {
   readonly isRunHere: (runId: string) => boolean;
   // Interrupted runs that are not ended yet. Callers show them as recovering.
   readonly recovering: Set<string>;
+  // Who wants to cancel which of them: an end that is being read from the logs becomes a cancellation.
+  readonly cancels: Map<string, Actor | undefined>;
   // Runs one piece of work per run at a time: recovery and cancels must not end the same orphan together.
   readonly exclusively: <T>(runId: string, work: () => Promise<T>) => Promise<T>;
   readonly signal: AbortSignal;
@@ -89,13 +91,14 @@ export async function beginRecovery(work: RecoveryWork): Promise<void> {
 }
 
 // Ends the interrupted runs, one after the other: each may have a large output to read.
-export async function recoverInterrupted(work: RecoveryWork): Promise<void> {
+export async function recoverInterrupted(work: RecoveryWork, onEnded: () => void = () => {}): Promise<void> {
   for (const runId of work.recovering) {
     if (work.signal.aborted) return;
     await recoverRunning(work, runId).catch((error: unknown) => {
       if (!work.signal.aborted) work.onFailure(runId, error);
     });
     work.recovering.delete(runId);
+    onEnded();
   }
 }
 
@@ -112,16 +115,20 @@ export async function recoverWaitingRuns(work: RecoveryWork): Promise<void> {
 
 // Takes over a running orphan and cancels it. Resolves to false if the run is not an orphan.
 export async function cancelOrphan(
-  work: Pick<RecoveryWork, 'deps' | 'isRunHere' | 'exclusively' | 'onFailure'>,
+  work: Pick<RecoveryWork, 'deps' | 'isRunHere' | 'exclusively' | 'cancels' | 'onFailure'>,
   runId: string,
   actor: Actor | undefined,
 ): Promise<boolean> {
+  // The first request counts.
+  if (!work.cancels.has(runId)) work.cancels.set(runId, actor);
   return work.exclusively(runId, async () => {
+    work.cancels.delete(runId);
     const taken = await takeOver(work, await work.deps.store.loadRun(runId));
     if (!taken) return false;
     // The first request counts: the run may already hold one of another caller.
     const first = taken.cancel_requested ?? { actor };
-    await endTaken(work.deps, taken, { event: 'run.canceled', actor: first.actor ?? undefined }).catch(unlessLost);
+    const ending = { event: 'run.canceled', actor: first.actor ?? undefined } as const;
+    await endTaken(work.deps, taken, () => ending).catch(unlessLost);
     return true;
   });
 }
@@ -143,19 +150,14 @@ async function endOrphan(work: RecoveryWork, taken: RunRecord): Promise<void> {
   const { run_id: runId } = taken;
   const isHere = await deps.files.isHere(runId);
   if (isHere) await journalFiles.write(runId).catch((error: unknown) => onFailure(runId, error));
-  const request = taken.cancel_requested;
+  const ending = (): Ending => {
+    if (taken.cancel_requested) return { event: 'run.canceled', actor: taken.cancel_requested.actor ?? undefined };
+    if (work.cancels.has(runId)) return { event: 'run.canceled', actor: work.cancels.get(runId) };
+    const error = explainInterruption(taken, isHere ? 'running' : 'logs_elsewhere');
+    return { event: 'restart.reconcile_failed', error };
+  };
   try {
-    await endTaken(
-      deps,
-      taken,
-      request
-        ? { event: 'run.canceled', actor: request.actor ?? undefined }
-        : {
-            event: 'restart.reconcile_failed',
-            error: explainInterruption(taken, isHere ? 'running' : 'logs_elsewhere'),
-          },
-      work.signal,
-    );
+    await endTaken(deps, taken, ending, work.signal);
   } catch (error) {
     // The next start recovers the run.
     if (error instanceof LostRunError || work.signal.aborted) return;
@@ -199,9 +201,9 @@ async function takeOver(
   return taken;
 }
 
-async function endTaken(deps: EndDeps, run: RunRecord, ending: Ending, signal?: AbortSignal): Promise<void> {
+async function endTaken(deps: EndDeps, run: RunRecord, ending: () => Ending, signal?: AbortSignal): Promise<void> {
   if (await deps.files.isHere(run.run_id)) await endFromLogs(deps, run, ending, signal);
-  else await endWithoutLogs(deps, run, ending);
+  else await endWithoutLogs(deps, run, ending());
 }
 
 async function failQueued({ deps, settings }: RecoveryWork, run: RunRecord): Promise<void> {

@@ -48,9 +48,10 @@ function retryRequestId(runId: string): string {
   return `retry-after-restart:${runId}`;
 }
 
-// Only resident engines request approvals. The event is stored before the engine receives the decision.
+// Resident engines and those with a gate request approvals. The event is stored before the engine receives the decision.
 async function wasApprovalApplied({ store }: Pick<OrchestratorDeps, 'store'>, run: RunRecord): Promise<boolean> {
-  if (findEngine(run.spec.engine).resident === undefined) return false;
+  const { resident, gate } = findEngine(run.spec.engine);
+  if (!resident && !gate) return false;
   for await (const { event, attempt_number: attempt } of everyEvent(store, run.run_id))
     if (event.type === 'interaction.approval.applied' && attempt === run.attempt_number) return true;
   return false;

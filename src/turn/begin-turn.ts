@@ -91,7 +91,7 @@ export async function failInternally(
   const running = run.status === 'running' ? run : expectApplied(await beginTurn(deps, run));
   const error = describeFailure(runId, reason);
   try {
-    expectApplied(await endFromLogs(deps, running, { event: 'turn.failed', error }));
+    expectApplied(await endFromLogs(deps, running, () => ({ event: 'turn.failed', error })));
   } catch (problem) {
     if (!damageIn(problem) && !isFormError(problem)) throw problem;
     // The journal cannot be read, now or later. The run must not stay in its state.

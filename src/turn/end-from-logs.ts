@@ -31,11 +31,12 @@ export type Ending =
 
 export type EndDeps = ApplyDeps & Pick<OrchestratorDeps, 'timers' | 'runtime'>;
 
-// If the signal is aborted first, rejects with its reason; the run keeps its state.
+// `endingOf` is called when all output is stored. If the signal is aborted first, rejects with its reason; the run keeps
+// its state.
 export async function endFromLogs(
   deps: EndDeps,
   run: RunRecord,
-  ending: Ending,
+  endingOf: () => Ending,
   signal?: AbortSignal,
 ): Promise<Applied> {
   const { reports, fold, version, at } = await readStored(deps, run, signal);
@@ -43,7 +44,7 @@ export async function endFromLogs(
   const engine = findEngine(run.spec.engine);
   const folder = runFolder(deps.dataDir, run.run_id);
   const logs = logsOf(engine, folder, run.attempt_number);
-  const parser = createTurnParser(engine, version, { at, memory: await remember(engine, logs, at) });
+  const parser = createTurnParser(engine, version, { at, memory: await remember(engine, logs, { at, signal }) });
   const add = (drafts: readonly RaspDraft[]) => {
     signal?.throwIfAborted();
     return writer.add(drafts.filter((report) => !reports.consume(report)));
@@ -60,6 +61,7 @@ export async function endFromLogs(
     (await readAsks(folder.attempt(run.attempt_number).asks, null)).questions,
     evidence.questions,
   );
+  const ending = endingOf();
   const reason = 'error' in ending ? ending.error.code : 'CANCELED_BY_USER';
   return applyRunEvent(
     deps,
@@ -136,12 +138,17 @@ async function readStored(
 }
 
 // Rebuilds the parser's memory of the earlier turns.
-async function remember(engine: Engine, logs: LogPaths, at: LogEnds): Promise<ReaderMemory> {
+async function remember(
+  engine: Engine,
+  logs: LogPaths,
+  { at, signal }: { readonly at: LogEnds; readonly signal: AbortSignal | undefined },
+): Promise<ReaderMemory> {
   const memory = newMemory();
   if (!engine.resident || at.stdout === 0) return memory;
   const earlier = createTurnParser(engine, undefined, { memory });
   let left = at.stdout;
   await readLog(logs.stdout, 0, (chunk) => {
+    signal?.throwIfAborted();
     earlier.push('stdout', chunk.subarray(0, left));
     left = Math.max(0, left - chunk.length);
   });

@@ -13,7 +13,7 @@ import type { RunRecord } from '../store/store.js';
 import { summariseParser } from './parser-summary.js';
 import { prepareTurn } from './prepare-turn.js';
 import { reportSilence } from './report-silence.js';
-import type { ToolGate } from './tool-gate.js';
+import { withoutProxy, type ToolGate } from './tool-gate.js';
 import { hearAsks, type TurnAsk } from './turn-ask.js';
 import { checkLease, failStart, commitTurn, stopElsewhere, judgeTurn, type TurnContext } from './turn-context.js';
 
@@ -31,7 +31,7 @@ export async function runProcessTurn(
   if ('refused' in prepared) return failStart(context, prepared.refused);
   const { attempt } = prepared;
   const parser = createTurnParser(engine, version);
-  const env = { ...prepared.env, ...command.env };
+  const env = { ...prepared.env, ...command.env, ...(gate ? withoutProxy(prepared.env) : {}) };
   writeCommand(attempt.path, command, env);
   if (command.file) writeFileSync(command.file.path, command.file.text, { mode: 0o600 });
   checkLease(context);
@@ -66,6 +66,8 @@ export async function runProcessTurn(
   control.attach(child);
   void writer.add([draft('lifecycle.process.spawned', { pid: child.pid, start_time: child.startTime })]);
   const { end, left } = await waitForExit(child);
+  // A process that is left must not use a decision after the events of the turn are complete.
+  await gate?.close();
   if (left) void writer.add([left]);
   void writer.add(parser.finish());
   await writer.close();

@@ -96,7 +96,9 @@ export class ToolGate {
     return { ...question, prompt, action, digest: actionDigest(action, this.#permission) };
   }
 
+  // May be called again. No call is decided afterwards.
   async close(): Promise<void> {
+    if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
     this.#server.close();
     this.#server.closeAllConnections();
@@ -165,6 +167,12 @@ export class ToolGate {
     const { reason } = deny(this.#stopped ? 'stopped' : 'declined');
     return { type: 'deny', reason: note === '' ? reason : `${reason} ${noteText(note)}` };
   }
+}
+
+// The engine reaches the gate without the user's proxy, which must not see the token or the calls.
+export function withoutProxy(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const names = ['NO_PROXY', 'no_proxy'];
+  return Object.fromEntries(names.map((name) => [name, [env[name], '127.0.0.1'].filter(Boolean).join(',')]));
 }
 
 function noteText(note: string): string {

@@ -30,6 +30,23 @@ test.each(['workspace-write', 'full'] as const)('with %s everything else stays a
   expect(write(JSON.stringify(OWN), permission)).toEqual({ ...OWN, cleanupPeriodDays: 36_500 });
 });
 
+// Parley's own hook has to be called, at its address and with its token.
+test.each(['read-only', 'workspace-write'] as const)('with %s nothing keeps a hook from being called', (permission) => {
+  const off = {
+    ...OWN,
+    disableAllHooks: true,
+    allowedHttpHookUrls: ['https://hooks.example/*'],
+    httpHookAllowedEnvVars: ['A'],
+  };
+  const settings = write(JSON.stringify(off), permission);
+  expect(settings).not.toHaveProperty('disableAllHooks');
+  expect(settings).not.toHaveProperty('allowedHttpHookUrls');
+  expect(settings).not.toHaveProperty('httpHookAllowedEnvVars');
+  // The user's own stay off.
+  expect(settings).not.toHaveProperty('hooks');
+  expect(write(JSON.stringify(off), 'full')).toMatchObject({ disableAllHooks: true });
+});
+
 test('a read-only run loses what would let a call pass, and keeps what denies one', () => {
   expect(write(JSON.stringify(OWN), 'read-only')).toEqual({
     model: 'opus',

@@ -28,12 +28,12 @@ afterEach(async () => {
   await bench.close();
 });
 
-async function open(store: Store, recoversBeside: boolean): Promise<Orchestrator> {
+async function open(store: Store, recoversBeside: boolean, running: 'fail' | 'retry' = 'fail'): Promise<Orchestrator> {
   const orchestrator = await Orchestrator.open(
     { ...bench.deps, store, timers: systemTimers },
     {
       slots: 1,
-      recovery: { queued: 'fail' },
+      recovery: { queued: 'fail', running },
       runsTurns: false,
       recoversBeside,
       onFailure: (_runId, error) => void failures.push(error),
@@ -117,6 +117,53 @@ test('other runs can be created, canceled and canceled as interrupted ones meanw
   expect(failures).toEqual([]);
 });
 
+test('a run that is canceled while its output is read ends as canceled, and is not repeated', async () => {
+  const run = await interrupted();
+  const { store, arrived, release } = hold(run);
+  const orchestrator = await open(store, true, 'retry');
+  await arrived.opened;
+  const canceled = orchestrator.cancel(run.run_id, { kind: 'user', name: 'ann' });
+  // The request waits for the end of the recovery.
+  await new Promise((resolve) => setImmediate(resolve));
+  release.open();
+  expect(await canceled).toMatchObject({ status: 'canceled' });
+  await orchestrator.recovered();
+  expect(await bench.store.listRunIds({ limit: 10 })).toEqual([run.run_id]);
+  const changed = (await bench.eventsOf(run.run_id)).at(-1);
+  expect(changed?.data).toMatchObject({ trigger: 'run.canceled', actor: { name: 'ann' } });
+});
+
+test('whoever sees the end of a run does not see it as recovering any more', async () => {
+  const runs = [await interrupted(), await interrupted()];
+  const seen: unknown[] = [];
+  const { store, arrived, release } = hold(runs[1] as RunRecord);
+  const orchestrator = await open(store, true);
+  store.onCommitted(({ run_id: runId, status }) => {
+    if (status !== undefined) seen.push([runId, status, orchestrator.isRecovering(runId)]);
+  });
+  await arrived.opened;
+  release.open();
+  await orchestrator.recovered();
+  expect(seen).toEqual(runs.toReversed().map(({ run_id: runId }) => [runId, 'failed', false]));
+});
+
+test('a reply that is repeated returns its run, although the run is recovering', async () => {
+  const { run, question } = await bench.waiting();
+  const reply = { interaction_id: question.interaction_id, response: 'Ann', idempotency_key: 'key-1' };
+  const before = await open(bench.store, false);
+  await before.reply(run.run_id, reply);
+  await before.close();
+  opened.pop();
+  await bench.apply((await bench.store.loadRun(run.run_id)) as RunRecord, { event: 'turn.started' });
+  const { store, arrived, release } = hold(run);
+  const orchestrator = await open(store, true);
+  await arrived.opened;
+  expect(await orchestrator.reply(run.run_id, reply)).toMatchObject({ run_id: run.run_id, status: 'running' });
+  expect(await codeOf(orchestrator.reply(run.run_id, { ...reply, idempotency_key: 'key-2' }))).toBe('RUN_RECOVERING');
+  release.open();
+  await orchestrator.recovered();
+});
+
 test('queued runs of the previous process have failed before the server opens', async () => {
   const queued = await Promise.all(Array.from({ length: 120 }, () => bench.queued()));
   const run = await interrupted();
@@ -172,6 +219,7 @@ test('waiting runs are checked in groups, whose events share a transaction', asy
     journalFiles: { write: async () => {} },
     isRunHere: () => false,
     recovering: new Set(),
+    cancels: new Map(),
     exclusively: (_runId, piece) => piece(),
     signal: new AbortController().signal,
     onFailure: (_runId, error) => void failures.push(error),

@@ -40,6 +40,7 @@ function workOf(store = {}, files = {}): RecoveryWork {
     journalFiles: { write: async () => {} },
     isRunHere: () => false,
     recovering: new Set(),
+    cancels: new Map(),
     exclusively: (_runId, piece) => piece(),
     signal: new AbortController().signal,
     onFailure: (_runId, error) => void failures.push(error),
@@ -148,10 +149,10 @@ test('a run whose session ends with its process stores no session when its first
   ];
   writeFileSync(engineLog(run), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   const error = runError('ORCHESTRATOR_RESTART_INTERRUPTED.running');
-  await endFromLogs({ ...deps, runtime: { ...deps.runtime, hasSession: async () => true } }, run, {
+  await endFromLogs({ ...deps, runtime: { ...deps.runtime, hasSession: async () => true } }, run, () => ({
     event: 'restart.reconcile_failed',
     error,
-  });
+  }));
   const types = (await bench.eventsOf(run.run_id)).map(({ event }) => event.type);
   expect(types).toContain('lifecycle.session.bound');
   expect(types).not.toContain('lifecycle.session.confirmed');

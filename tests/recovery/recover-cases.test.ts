@@ -62,6 +62,7 @@ function workOf({ settings = { queued: 'fail' }, store = {}, ownership, files, w
     journalFiles: { write: async () => {} },
     isRunHere: () => false,
     recovering: new Set(),
+    cancels: new Map(),
     exclusively: (_runId, piece) => piece(),
     signal: new AbortController().signal,
     onFailure: (runId, error) => void failures.push([runId, error]),

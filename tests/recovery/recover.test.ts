@@ -166,7 +166,7 @@ async function countMessages({ run_id: runId }: RunRecord): Promise<number> {
 }
 
 describe('recovery and a cancel of the same orphan', () => {
-  test('a cancel that starts second does not read the logs, and sees that the run has failed', async () => {
+  test('a cancel that starts second does not read the logs, and the run ends as canceled', async () => {
     const run = await createOrphan();
     const reads = holdReads();
     const host = hostWith({ store: reads.store });
@@ -178,7 +178,7 @@ describe('recovery and a cancel of the same orphan', () => {
     reads.release.open();
     await Promise.all([recovering, canceling]);
     expect(reads.count()).toBe(1);
-    expect(await endsOf(run)).toMatchObject([{ to: 'failed', trigger: 'restart.reconcile_failed' }]);
+    expect(await endsOf(run)).toMatchObject([{ to: 'canceled', trigger: 'run.canceled', actor: ANN }]);
     expect([await countMessages(run), host.failures]).toEqual([1, []]);
     expect(await cancelOrphan(host.work.recovery, run.run_id, ANN)).toBe(false);
   });

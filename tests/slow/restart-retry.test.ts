@@ -124,12 +124,14 @@ describe('after a start with recovery.running="retry"', () => {
       applied_at: '2026-01-01T00:00:00.000Z',
     });
     // Each in a root of its own: opening the second bench would already fail the run of the first.
-    for (const [before, retries] of [
-      [[applied], 0],
-      [[], 1],
+    for (const [engine, before, retries] of [
+      ['codex-app-server', [applied], 0],
+      ['codex-app-server', [], 1],
+      ['claude', [applied], 0],
+      ['claude', [], 1],
     ] as const) {
       const root = createRoot();
-      const { run_id: id } = await interrupt(root, { engine: 'codex-app-server', before });
+      const { run_id: id } = await interrupt(root, { engine, before });
       const bench = await openBench(root, { settings: { recovery: RETRY, slots: 0 } });
       expect(await bench.data.store.loadRun(id)).toMatchObject(INTERRUPTED);
       expect(await retriesOf(bench, id)).toHaveLength(retries);

@@ -47,7 +47,7 @@ async function store(run: RunRecord, ...drafts: readonly RaspDraft[]): Promise<R
 }
 
 async function end(run: RunRecord, ending: Ending = FAILED): Promise<RaspEvent[]> {
-  const outcome = await endFromLogs(bench.deps, run, ending);
+  const outcome = await endFromLogs(bench.deps, run, () => ending);
   expect(outcome.applied).toBe(true);
   return bench.eventsOf(run.run_id);
 }

@@ -4,7 +4,7 @@ import { actionDigest } from '../../src/engines/action-digest.js';
 import { claudeGate } from '../../src/engines/claude/gate.js';
 import type { Json, JsonObject } from '../../src/kernel/json.js';
 import type { InteractionRecord } from '../../src/store/store.js';
-import { ToolGate } from '../../src/turn/tool-gate.js';
+import { ToolGate, withoutProxy } from '../../src/turn/tool-gate.js';
 import { CommandBench } from '../support/command-bench.js';
 import { sceneOf, typesOf } from '../support/turn-scene.js';
 
@@ -177,4 +177,20 @@ test('only approvals are bound to a digest', async () => {
   expect(folder.prompt).toContain(`  | ${folder.action?.['cwd'] as string}`);
   expect(folder.digest).not.toBe(digestOf('make'));
   expect(gate.bind(plain)).toEqual(plain);
+});
+
+test('after it was closed, the gate decides nothing, and it may be closed again', async () => {
+  const { gate } = await open(answered('make', { decision: 'approve' }));
+  const { url } = gate;
+  await gate.close();
+  await expect(fetch(url, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` } })).rejects.toThrow();
+  await gate.close();
+});
+
+test('the engine reaches the gate without the proxy of the user', () => {
+  expect(withoutProxy({ HTTP_PROXY: 'http://proxy' })).toEqual({ NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1' });
+  expect(withoutProxy({ NO_PROXY: '.example', no_proxy: '' })).toEqual({
+    NO_PROXY: '.example,127.0.0.1',
+    no_proxy: '127.0.0.1',
+  });
 });

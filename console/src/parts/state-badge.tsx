@@ -20,7 +20,8 @@ export function StateBadge({ run }: { readonly run: Pick<RunView, 'status' | 're
   const { status: state, recovering } = run;
   return (
     <span class={`state ${state}`}>
-      <span aria-hidden="true">{SIGNS[state]}</span> {recovering ? t.recovering : t.states[state]}
+      <span aria-hidden="true">{SIGNS[state]}</span>{' '}
+      {recovering && state === 'running' ? t.recovering : t.states[state]}
     </span>
   );
 }

@@ -3,14 +3,14 @@
 
 const READERS = new Set(
   [
-    'basename cat cd column comm cut date diff dirname du echo file find fold grep egrep fgrep head id jq ls md5sum',
-    'nl od pwd readlink realpath rg sed seq sha1sum sha256sum sort stat strings tac tail test tr tree true uname uniq',
+    'basename cat cd column comm cut diff dirname du echo file find fold grep egrep fgrep head id jq ls md5sum',
+    'nl od pwd readlink realpath seq sha1sum sha256sum stat strings tac tail test tr true uname',
     'wc which whoami',
   ].flatMap((line) => line.split(' ')),
 );
-const GIT = new Set(['blame', 'branch', 'describe', 'diff', 'log', 'ls-files', 'rev-parse', 'show', 'status']);
+const GIT = new Set(['blame', 'describe', 'diff', 'log', 'ls-files', 'rev-parse', 'show', 'status']);
 // Redirection, substitution, background commands, variables, and options that write or run something.
-const WRITES = /[>`$\\]|<\(|(?<!&)&(?!&)|\s-(?:i|exec|execdir|delete|ok|o|fprint\w*)\b|--(?:output|in-place)/;
+const WRITES = /[>`$\\\r]|<\(|(?<!&)&(?!&)|\s-(?:exec|execdir|delete|ok|okdir|fls|fprint\w*)\b|--(?:output|pre)\b/;
 const OUTSIDE = /(?:^|[\s="'])(?:~|\/(?!\/)|\.\.(?:\/|\s|$))/;
 
 export function looksReadOnly(command: string): boolean {

@@ -1,5 +1,5 @@
-// Claude Code's settings.json for one turn: the user's own, with sessions kept. A read-only run also loses everything
-// in them that lets a tool call pass unasked.
+// Claude Code's settings.json for one turn: the user's own, with sessions kept. Below `full` nothing in them may keep
+// Parley's hook from being called. A read-only run also loses everything that lets a tool call pass unasked.
 import { asObject, isObject, parseJson, type JsonObject } from '../../kernel/json.js';
 import type { TurnFileNeeds } from '../engine.js';
 
@@ -10,8 +10,15 @@ const KEEP_DAYS = 36_500;
 export function claudeSettings(current: string | null, { permission }: TurnFileNeeds): string | null {
   const settings = parseJson(current ?? '{}');
   if (!isObject(settings)) return null;
-  const own = permission === 'read-only' ? withoutGrants(settings) : settings;
+  const hooked = permission === 'full' ? settings : withHooks(settings);
+  const own = permission === 'read-only' ? withoutGrants(hooked) : hooked;
   return `${JSON.stringify({ ...own, cleanupPeriodDays: KEEP_DAYS }, null, 2)}\n`;
+}
+
+// The user's own hooks stay off if they are.
+function withHooks(settings: JsonObject): JsonObject {
+  const { disableAllHooks, allowedHttpHookUrls: _urls, httpHookAllowedEnvVars: _names, hooks, ...rest } = settings;
+  return disableAllHooks === true || hooks === undefined ? rest : { ...rest, hooks };
 }
 
 // Hooks can allow a call as well.

@@ -75,7 +75,11 @@ export class FreePages {
     if (this.#isOver) return;
     this.#cancel = this.#timers.set(ms, () => {
       this.#cancel = null;
-      if (this.#db.isOpen) fire();
+      try {
+        if (this.#db.isOpen) fire();
+      } catch {
+        // The database cannot be read, which other work reports. A later commit tries again.
+      }
     });
   }
 
