@@ -56,8 +56,8 @@ export class EmbeddedDispatch implements Dispatch {
     this.#slots = slots;
   }
 
-  // At most one pass starts in an event-loop tick. Otherwise the timers of many resting questions, which expire together,
-  // would start a pass each.
+  // At most one pass starts in an event-loop tick. Otherwise the timers of many resting questions, which expire
+  // together, would start a pass each.
   wake(): void {
     this.#next ??= this.#pass
       .then(() => {

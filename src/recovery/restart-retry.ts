@@ -48,7 +48,8 @@ function retryRequestId(runId: string): string {
   return `retry-after-restart:${runId}`;
 }
 
-// Resident engines and those with a gate request approvals. The event is stored before the engine receives the decision.
+// Resident engines and those with a gate request approvals. The event is stored before the engine receives the
+// decision.
 async function wasApprovalApplied({ store }: Pick<OrchestratorDeps, 'store'>, run: RunRecord): Promise<boolean> {
   const { resident, gate } = findEngine(run.spec.engine);
   if (!resident && !gate) return false;

@@ -31,8 +31,8 @@ export type Ending =
 
 export type EndDeps = ApplyDeps & Pick<OrchestratorDeps, 'timers' | 'runtime'>;
 
-// `endingOf` is called when all output is stored. If the signal is aborted first, rejects with its reason; the run keeps
-// its state.
+// `endingOf` is called when all output is stored. If the signal is aborted first, rejects with its reason; the run
+// keeps its state.
 export async function endFromLogs(
   deps: EndDeps,
   run: RunRecord,

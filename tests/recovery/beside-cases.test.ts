@@ -133,7 +133,7 @@ test('a run that is canceled while its output is read ends as canceled, and is n
   expect(changed?.data).toMatchObject({ trigger: 'run.canceled', actor: { name: 'ann' } });
 });
 
-test('whoever sees the end of a run does not see it as recovering any more', async () => {
+test('a reader that sees the end of a run does not see it as recovering any more', async () => {
   const runs = [await interrupted(), await interrupted()];
   const seen: unknown[] = [];
   const { store, arrived, release } = hold(runs[1] as RunRecord);
