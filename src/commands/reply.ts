@@ -12,7 +12,7 @@ import { parseRuntimeOptions } from '../run/runtime-options.js';
 import { NOBODY_ANSWERED } from '../run/turn-prompt.js';
 import type { Actor, InteractionRecord, RunRecord } from '../store/store.js';
 import { actorKey } from './actor-key.js';
-import { applyRunEvent, type ApplyDeps } from '../journal/apply-run-event.js';
+import { applyRunEvent, type Applied, type ApplyDeps } from '../journal/apply-run-event.js';
 import { loadRun } from '../journal/load-run.js';
 
 /** A reply as callers send it; only the server checks its form. */
@@ -124,12 +124,21 @@ async function checkForm(form: JsonObject, response: Json | undefined, actor: Ac
 // Decides an expired question by the policy of its run. Resolves to null if the question is no longer open or the
 // policy must not decide it.
 export async function decide(deps: ApplyDeps, interaction: InteractionRecord): Promise<RunRecord | null> {
-  const run = await deps.store.loadRun(interaction.run_id);
-  if (!run) return null;
+  for (;;) {
+    const run = await deps.store.loadRun(interaction.run_id);
+    const outcome = run && (await decideOnce(deps, run, interaction));
+    if (!outcome) return null;
+    if (outcome.applied) return outcome.run;
+    // Another writer was first, for instance the check of a start: read the run again.
+    if (!('conflict' in outcome) || outcome.conflict !== 'seq') return null;
+  }
+}
+
+function decideOnce(deps: ApplyDeps, run: RunRecord, interaction: InteractionRecord): Promise<Applied> {
   const options = parseRuntimeOptions(run.spec.runtime_options);
   const { policy, response } = decisionFor(interaction.question, options.auto_decide_policy);
   const now = Math.max(deps.clock.now(), run.heads.ts);
-  const outcome = await applyRunEvent(deps, run, {
+  return applyRunEvent(deps, run, {
     event: 'interaction.auto_decide.timeout',
     facts: { ...NO_FACTS, requireUserReply: options.interactive_require_user_reply },
     pending: interaction,
@@ -147,7 +156,6 @@ export async function decide(deps: ApplyDeps, interaction: InteractionRecord): P
       ),
     ],
   });
-  return outcome.applied ? outcome.run : null;
 }
 
 function decisionFor(

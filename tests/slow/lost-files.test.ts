@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } 
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { RunRecord } from '../../src/store/store.js';
-import { change, flush, newRun } from '../store/conformance.js';
+import { change, flush, newRun, T0 } from '../store/conformance.js';
 import { openDataDir } from '../../src/store/sqlite/data-dir.js';
 import { createSite, parley, type Site } from '../support/command.js';
 import { createRoot } from '../support/orchestrated.js';
@@ -51,7 +51,7 @@ describe('a database whose files are taken away', () => {
     const path = join(createRoot(), 'data');
     const { store, close } = await openDataDir(path, { pid: process.pid });
     const { run } = (await store.createRun(newRun(1))) as { run: RunRecord };
-    const append = () => store.append(change(run, { journal: flush(run.heads.rasp_seq + 1, 1, null) }));
+    const append = () => store.append(change(run, { journal: flush(run.heads.rasp_seq + 1, 1, null, T0 + 1_000_000) }));
     renameSync(join(path, 'parley.db'), join(path, 'away'));
     await expect(store.createRun(newRun(2))).rejects.toMatchObject(GONE);
     await expect(append()).rejects.toMatchObject(GONE);

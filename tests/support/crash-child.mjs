@@ -44,7 +44,7 @@ function armed(store) {
     get(target, name) {
       if (name === 'onCommitted' || name === 'onMissed') return target[name].bind(target);
       // Reads only, at the start.
-      if (name === 'summaries') return target[name];
+      if (name === 'summaries' || typeof target[name] !== 'function') return target[name];
       return async (...args) => {
         calls += 1;
         const kind = name === 'createRun' ? 'create' : name === 'append' ? kindOf(args[0]) : 'read';

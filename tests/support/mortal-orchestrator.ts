@@ -176,6 +176,7 @@ export class MortalOrchestrator {
           const member = Reflect.get(target, name, target) as unknown;
           if (name === 'onCommitted' || name === 'onMissed') return (member as () => unknown).bind(target);
           if (name === 'summaries') return mortal(member as object);
+          if (typeof member !== 'function') return member;
           return async (...args: unknown[]) => {
             if (life.isOver) return NEVER;
             const bomb = this.#bomb && { ...this.#bomb, calls: this.#bomb.calls - 1 };

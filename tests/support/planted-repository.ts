@@ -221,6 +221,7 @@ const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   cancel: [['last']],
   rm: [['last']],
   doctor: [[], ['--json']],
+  compact: [[]],
   demo: [[]],
   contract: [[]],
   completion: [['bash']],

@@ -35,6 +35,7 @@ const UNPROVED_FILES: readonly (readonly [RegExp, string])[] = [
 const UNPROVED_COLUMNS: Readonly<Record<string, string>> = {
   'runs.request_digest': 'tells whether a repeated request is the same; nothing is shown or played by it',
   'runs.engine': 'only to search by; the engine is in spec_json, which is proved',
+  'interactions.engine': 'only to search by; the engine of its run is proved',
   'runs.epoch': 'one more than turns were begun is what a host leaves that took the run over',
   'runs.cancel_requested_json': 'a wish, which counts while a run is running; who canceled is in the events',
   'runs.created_at': 'for lists; the time of the first event is proved',
@@ -339,7 +340,8 @@ describe.each(KINDS)(`in the rows of a run that %s (seed ${SEED})`, (kind) => {
     const db = await openDatabase(join(data, 'parley.db'));
     db.prepare(
       `INSERT INTO interactions
-       SELECT 'int_forged', run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json
+       SELECT 'int_forged', run_id, attempt_number, question_json, state, asked_at, due_at, decides, resolution_json,
+         engine
        FROM interactions
        WHERE run_id = ?`,
     ).run(ids[kind]);
