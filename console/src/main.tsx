@@ -5,7 +5,7 @@ import { App } from './app.js';
 import { startNotices } from './state/notices.js';
 import { watchInbox } from './state/inbox.js';
 import { loadMe, refused } from './state/server.js';
-import { useCodeInAddress } from './state/sign-in.js';
+import { hasCodeInAddress, useCodeInAddress } from './state/sign-in.js';
 import './style.css';
 
 const root = document.getElementById('app');
@@ -31,3 +31,8 @@ async function start(): Promise<void> {
 }
 
 void start();
+
+// A link that is opened in this tab changes only the fragment of the address.
+addEventListener('hashchange', () => {
+  if (hasCodeInAddress()) void useCodeInAddress().then((isSignedIn) => isSignedIn && location.reload());
+});

@@ -24,6 +24,17 @@ test('a link signs a browser in once, and its code stays in no address, history 
   expect(second.url()).not.toContain('code=');
 });
 
+test('a link that is opened in the tab that asks for it signs in', async () => {
+  const desk = await openDesk();
+  const page = await desk.open('/', { isSignedIn: false, expects: /401/ });
+  await page.getByText('This browser is not signed in').waitFor();
+  const { url } = await desk.server.client.createSignInCode();
+  // Only the fragment changes, so the page is not loaded again.
+  await page.goto(url);
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  expect(page.url()).not.toContain('code=');
+});
+
 test('signing out ends the session on the server, and the page asks to sign in', async () => {
   const desk = await openDesk();
   const page = await desk.open('/', { expects: /401/ });

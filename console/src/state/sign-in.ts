@@ -16,6 +16,10 @@ export async function signIn(
   }
 }
 
+export function hasCodeInAddress(): boolean {
+  return CODE.test(location.hash);
+}
+
 // Resolves to false if the code in the address is refused; the page then shows why. A browser that is already signed in
 // stays signed in.
 export async function useCodeInAddress(): Promise<boolean> {

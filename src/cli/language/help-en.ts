@@ -85,7 +85,8 @@ export const HELP = {
   fork: {
     summary: 'start from a copy of a conversation',
     description:
-      'Start a new run with a copy of the conversation of another run, which does not change. Codex supports this.',
+      'Start a new run with a copy of the conversation of another run, which does not change. ' +
+      'Claude Code and Codex support this.',
     run: RUN_REF,
     prompt: 'task of the new run; - reads it from stdin',
     detach: DETACH,

@@ -74,7 +74,7 @@ export const HELP: Texts['help'] = {
   },
   fork: {
     summary: '从对话副本开始',
-    description: '用另一个运行的对话副本开始新的运行，原运行不变。Codex 支持此功能。',
+    description: '用另一个运行的对话副本开始新的运行，原运行不变。Claude Code 和 Codex 支持此功能。',
     run: RUN_REF,
     prompt: '新运行的任务；- 表示从 stdin 读取',
     detach: DETACH,

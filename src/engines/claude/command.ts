@@ -44,8 +44,8 @@ function buildTurnCommand(spec: TurnSpec, session: readonly string[]): EngineCom
       CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1',
       // By default a refused login is retried for more than a minute.
       CLAUDE_CODE_MAX_RETRIES: '3',
-      // Claude Code refuses to skip its permission checks as root without it.
       ...(spec.gate ? { [GATE_TOKEN]: spec.gate.token } : {}),
+      // Claude Code refuses to skip its permission checks as root without it.
       ...(spec.permission === 'full' && process.getuid?.() === 0 ? { IS_SANDBOX: '1' } : {}),
     },
   };
