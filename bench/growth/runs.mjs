@@ -103,7 +103,7 @@ export default {
 
 // The service without an orchestrator: nothing is recovered or started.
 async function measureRoutes(data, size, record) {
-  const orchestrator = { residents: 0, wakeups: new CommitWakeups(data.store) };
+  const orchestrator = { residents: 0, wakeups: new CommitWakeups(data.store), isRecovering: () => false };
   const service = await openService({ data, orchestrator, token: TOKEN, root: data.path });
   const measure = async (name, path, until) => {
     const read = () => readResponse(`${service.url}${path}`, { headers: HEADERS, until });
